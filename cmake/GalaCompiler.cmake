@@ -1,0 +1,33 @@
+# Compiler settings shared by the library, the program and the tests. They must stay equal
+# everywhere: the precompiled header is shared, and it only fits one set of flags.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+find_program(GALA_CCACHE ccache)
+if(GALA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # A precompiled header defeats ccache unless it may ignore its defines and time stamps.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${GALA_CCACHE})
+endif()
+
+add_library(gala_flags INTERFACE)
+# -fPIC by hand: CMake would build executables with -fPIE, which the shared header does not fit.
+target_compile_options(gala_flags INTERFACE -fPIC)
+target_compile_options(gala_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(gala_flags INTERFACE -fpch-preprocess)
+endif()
+if(GALA_WARNINGS_AS_ERRORS)
+  target_compile_options(gala_flags INTERFACE -Werror)
+endif()
+if(GALA_SANITIZE)
+  target_compile_options(gala_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer
+                                              -fno-sanitize-recover=undefined)
+  target_link_options(gala_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
+find_program(GALA_MOLD mold)
+if(GALA_MOLD)
+  target_link_options(gala_flags INTERFACE -fuse-ld=mold)
+endif()

@@ -1,0 +1,18 @@
+# Everything the project stands on. LibTorch is found through CMAKE_PREFIX_PATH (the Makefile
+# sets it), the rest through the system or through GALA_EXTRA_INCLUDE (header-only packages).
+set(GALA_EXTRA_INCLUDE "" CACHE PATH "A folder with the headers of CLI11, nlohmann-json and toml++")
+
+find_package(Torch REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Threads REQUIRED)
+
+# The header-only packages are asked for by header, since not every distribution ships their
+# CMake files.
+foreach(entry IN ITEMS "NLOHMANN_JSON|nlohmann/json.hpp" "CLI11|CLI/CLI.hpp" "TOMLPLUSPLUS|toml++/toml.h")
+  string(REPLACE "|" ";" entry "${entry}")
+  list(GET entry 0 name)
+  list(GET entry 1 header)
+  find_path(${name}_INCLUDE_DIR ${header} HINTS ${GALA_EXTRA_INCLUDE} REQUIRED)
+endforeach()

@@ -1,0 +1,58 @@
+#include "gala/base/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "gala/base/error.h"
+
+namespace gala {
+namespace {
+
+void sync_to_disk(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+void write_atomically(const std::filesystem::path& path,
+                      const std::function<void(std::ostream&)>& write) {
+  std::filesystem::path partial = path;
+  partial += fmt::format(".partial.{}", ::getpid());
+  try {
+    std::ofstream out(partial, std::ios::binary | std::ios::trunc);
+    if (!out) fail("{}: cannot be written: {}", path.string(), std::strerror(errno));
+    write(out);
+    out.close();
+    if (!out) fail("{}: writing failed (is the disk full?)", path.string());
+    sync_to_disk(partial);
+    std::filesystem::rename(partial, path);
+    sync_to_disk(path.has_parent_path() ? path.parent_path() : ".");
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(partial, ignored);
+    throw;
+  }
+}
+
+void require_writable(const std::filesystem::path& path, std::string_view flag) {
+  const auto refuse = [&](std::string_view why) {
+    fail<ConfigError>("{} {}: cannot be written: {}", flag, path.string(), why);
+  };
+  if (path.empty()) refuse("the path is empty");
+  if (std::filesystem::is_directory(path)) refuse("it is a folder");
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (!std::filesystem::is_directory(folder)) refuse("the folder " + folder.string() + " is missing");
+  if (::access(folder.c_str(), W_OK) != 0) refuse(std::strerror(errno));
+  if (std::filesystem::exists(path) && ::access(path.c_str(), W_OK) != 0) {
+    refuse(std::strerror(errno));
+  }
+}
+
+}  // namespace gala

@@ -1,0 +1,19 @@
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <ostream>
+#include <string_view>
+
+namespace gala {
+
+/// Writes a file so that readers see the old content or the whole new one, never a half: a temporary
+/// file beside it, synced to disk, then renamed over it. Throws Error when it cannot be done; then
+/// nothing of the new content is left behind.
+void write_atomically(const std::filesystem::path& path,
+                      const std::function<void(std::ostream&)>& write);
+
+/// Throws ConfigError, naming `flag`, when a file cannot be made at `path`. Leaves no trace.
+/// Called before the work, so that nobody learns after an hour that the result has no place.
+void require_writable(const std::filesystem::path& path, std::string_view flag);
+
+}  // namespace gala

@@ -1,0 +1,35 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gala {
+
+/// A named part with options, written `name:key=value,key=value`: the same string on the command
+/// line, in plans and in records. A value that holds a comma, colon, equals sign, quote, backslash or
+/// space is written in double quotes, with backslash before quotes and backslashes.
+struct Spec {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> options;
+
+  /// Throws ConfigError with the place of the mistake.
+  static Spec parse(std::string_view text);
+  /// The text that parses back to an equal spec.
+  std::string to_string() const;
+
+  /// The value of an option, or nullptr when it is not given.
+  const std::string* find(std::string_view key) const;
+  /// Adds or replaces an option.
+  void set(std::string_view key, std::string value);
+
+  bool operator==(const Spec&) const = default;
+};
+
+/// The candidate nearest to `word` by edit distance, or "" when none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// ` (did you mean "x"? known: a, b, x)`, for messages about unknown names.
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace gala

@@ -1,0 +1,101 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gala/base/registry.h"
+#include "gala/model/norm.h"
+#include "gala/model/preprocessing.h"
+
+namespace gala {
+
+enum class ModuleKind { kConvolution, kNorm, kLinear };
+
+/// A trainable tensor with its place in the network.
+struct Parameter {
+  std::string name;    ///< as in weight files: "layer1.0.conv1.weight"
+  std::string module;  ///< the module it belongs to: "layer1.0.conv1"
+  ModuleKind kind = ModuleKind::kConvolution;
+  int block = 0;       ///< 1, 2, ...; the stem joins block 1; 0 for the head, which is in no block
+  at::Tensor value;
+
+  bool in_head() const { return block == 0; }
+};
+
+/// A tensor that is stored with the weights and not trained (running statistics).
+struct Buffer {
+  std::string name;
+  at::Tensor value;
+};
+
+/// What a forward pass gives.
+struct Output {
+  at::Tensor features;  ///< [N, F], what the last linear layer sees
+  at::Tensor logits;    ///< [N, classes]
+};
+
+/// A classifier. Its parameters and buffers are plain tensors in named slots; putting another tensor
+/// of the same shape into a slot (a leaf of the arena) makes the next forward use it.
+class Model {
+ public:
+  static constexpr std::string_view kKind = "model";
+
+  virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  /// Images [N, 3, H, W], float32, preprocessed. With norm mode `running` (and when training) the
+  /// statistics move only where `update_statistics` is true: once a batch.
+  virtual Output forward(const at::Tensor& images, bool update_statistics = true) = 0;
+
+  /// In forward order. The slots do not move in memory.
+  std::deque<Parameter>& parameters() { return parameters_; }
+  const std::deque<Parameter>& parameters() const { return parameters_; }
+  std::deque<Buffer>& buffers() { return buffers_; }
+  const std::deque<Buffer>& buffers() const { return buffers_; }
+
+  const NormMode& norm_mode() const { return norm_mode_; }
+  void set_norm_mode(const NormMode& mode) { norm_mode_ = mode; }
+
+  const Preprocessing& preprocessing() const { return preprocessing_; }
+  void set_preprocessing(Preprocessing preprocessing) { preprocessing_ = std::move(preprocessing); }
+  /// Names of the classes, or empty.
+  const std::vector<std::string>& class_names() const { return class_names_; }
+  void set_class_names(std::vector<std::string> names) { class_names_ = std::move(names); }
+
+  std::int64_t classes() const { return classes_; }
+  /// The spec this network was made from, every option written out.
+  const Spec& spec() const { return spec_; }
+
+  /// The device of its tensors.
+  at::Device device() const;
+  /// Moves every parameter and buffer.
+  void to(at::Device device);
+  /// Draws every parameter anew (convolutions He-normal by fan-out, norms one and zero, linear
+  /// layers uniform by fan-in) and resets the running statistics.
+  void initialize(std::uint64_t seed);
+
+ protected:
+  Model(Spec spec, std::int64_t classes, Preprocessing default_preprocessing);
+
+  std::deque<Parameter> parameters_;
+  std::deque<Buffer> buffers_;
+  NormMode norm_mode_;
+
+ private:
+  Spec spec_;
+  std::int64_t classes_;
+  Preprocessing preprocessing_;
+  std::vector<std::string> class_names_;
+};
+
+/// The networks that can be named in a spec.
+std::span<const RegistryEntry<Model>> model_registry();
+/// Makes a network on the CPU, initialised from `seed`, with its default preprocessing.
+std::unique_ptr<Model> make_model(const Spec& spec, std::uint64_t seed = 0);
+
+}  // namespace gala

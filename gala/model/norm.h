@@ -1,0 +1,39 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "gala/base/spec.h"
+
+namespace gala {
+
+/// Whose statistics batch normalisation uses.
+enum class NormKind {
+  kSource,   ///< the running statistics of the weight file, never updated
+  kBatch,    ///< those of the batch at hand
+  kBlend,    ///< weight · batch + (1 - weight) · source; gradients flow through the batch part
+  kRunning,  ///< running statistics that follow the stream, once a batch; constants for the gradient
+  kTraining  ///< batch statistics, running ones updated for later use; only while training
+};
+
+struct NormMode {
+  NormKind kind = NormKind::kSource;
+  double weight = 0.5;    ///< of `blend`
+  double momentum = 0.1;  ///< of `running` and while training
+
+  /// "source", "batch", "blend:weight=0.3", "running:momentum=0.05". Throws ConfigError.
+  static NormMode parse(std::string_view text);
+  std::string to_string() const;
+  /// True when the statistics change while the network answers.
+  bool keeps_statistics() const { return kind == NormKind::kRunning || kind == NormKind::kTraining; }
+};
+
+/// Batch normalisation of [N, C, H, W] under a mode. `running_mean` and `running_var` change in
+/// place where the mode keeps statistics and `update_statistics` is true.
+at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                      at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
+                      double epsilon, bool update_statistics);
+
+}  // namespace gala

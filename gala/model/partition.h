@@ -1,0 +1,40 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "gala/model/model.h"
+#include "gala/tensor/arena.h"
+#include "gala/tensor/layer.h"
+
+namespace gala {
+
+/// How fine the layers are that a selector chooses from.
+enum class Granularity {
+  kTensor,  ///< each parameter tensor for itself
+  kModule,  ///< a convolution; a norm's scale and shift; a linear layer's weight and bias
+  kBlock    ///< a block of the network; the stem joins block 1, the head is in none
+};
+constexpr std::array<std::string_view, 3> enum_names(Granularity) {
+  return {"tensor", "module", "block"};
+}
+
+/// Which parameters may adapt at all.
+struct ParameterFilter {
+  bool head = true;                  ///< the last linear layer too
+  bool norms = true;                 ///< norm scale and shift too
+  std::vector<std::string> include;  ///< patterns (`*` and `?`) on names; empty: everything
+  std::vector<std::string> exclude;
+};
+
+/// The parameters that pass, in forward order; with `block` the head never does. Throws ConfigError
+/// when a pattern matches nothing or nothing is left.
+std::vector<Parameter*> adapted_parameters(Model& model, const ParameterFilter& filter,
+                                           Granularity granularity);
+
+/// The layers of an arena made from exactly these parameters, in this order.
+LayerPartition make_partition(const std::vector<Parameter*>& parameters, Granularity granularity);
+
+/// True when `name` fits the pattern: `*` any characters, `?` one, the rest itself.
+bool matches_pattern(std::string_view name, std::string_view pattern);
+
+}  // namespace gala

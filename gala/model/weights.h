@@ -1,0 +1,32 @@
+#pragma once
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "gala/model/model.h"
+#include "gala/tensor/arena.h"
+
+namespace gala {
+
+/// Named tensors from a file, and what the file says about them (the JSON under the metadata key
+/// `gala`, an empty object when there is none).
+struct WeightFile {
+  std::vector<NamedTensor> tensors;
+  nlohmann::json metadata = nlohmann::json::object();
+};
+
+/// Reads safetensors or a PyTorch checkpoint (told apart by content). Nothing in it is executed.
+WeightFile read_weights(const std::filesystem::path& path);
+
+/// Reads a file into a network: values, preprocessing and class names. A mismatch throws FormatError
+/// that lists missing, unexpected and wrongly shaped names. float16 and bfloat16 become float32.
+/// Returns true when the file carried its preprocessing.
+bool load_weights(Model& model, const std::filesystem::path& path);
+
+/// Writes parameters, buffers, preprocessing and class names as safetensors, atomically.
+void save_weights(const Model& model, const std::filesystem::path& path);
+
+/// SHA-256 over names, shapes and values of all parameters and buffers.
+std::string weight_hash(const Model& model);
+
+}  // namespace gala

@@ -1,0 +1,9 @@
+#pragma once
+// What nearly every source file needs; see docs/architecture.md on build time.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>

@@ -1,0 +1,65 @@
+#include "gala/base/random.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace gala {
+namespace {
+
+TEST(Random, DependsOnSeedNameAndIndicesOnly) {
+  EXPECT_EQ(Random(1, "a", {2}).next(), Random(1, "a", {2}).next());
+  EXPECT_NE(Random(1, "a", {2}).next(), Random(2, "a", {2}).next());
+  EXPECT_NE(Random(1, "a", {2}).next(), Random(1, "b", {2}).next());
+  EXPECT_NE(Random(1, "a", {2}).next(), Random(1, "a", {3}).next());
+  EXPECT_NE(Random(1, "a", {2, 3}).next(), Random(1, "a", {3, 2}).next());
+}
+
+TEST(Random, GoesOnFromItsState) {
+  Random first(3, "x");
+  first.next();
+  Random second(4, "y");
+  second.set_state(first.state());
+  EXPECT_EQ(first.next(), second.next());
+}
+
+TEST(Random, DrawsUniformly) {
+  Random random(5, "uniform");
+  std::vector<int> counts(7);
+  for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];
+  double chi2 = 0;
+  for (int count : counts) chi2 += (count - 10000.0) * (count - 10000.0) / 10000.0;
+  EXPECT_LT(chi2, 22.5);  // 6 degrees of freedom, p = 0.001
+}
+
+TEST(Random, HasTheMomentsOfANormal) {
+  Random random(6, "normal");
+  double sum = 0, square = 0, fourth = 0;
+  const int n = 200000;
+  for (int i = 0; i < n; ++i) {
+    const double x = random.normal();
+    sum += x, square += x * x, fourth += x * x * x * x;
+  }
+  EXPECT_NEAR(sum / n, 0, 0.01);
+  EXPECT_NEAR(square / n, 1, 0.015);
+  EXPECT_NEAR(fourth / n, 3, 0.1);
+}
+
+TEST(Random, HasMeanAndVarianceOfAPoisson) {
+  for (double mean : {0.0, 0.3, 12.0, 250.0}) {
+    Random random(7, "poisson");
+    double sum = 0, square = 0;
+    const int n = 20000;
+    for (int i = 0; i < n; ++i) {
+      const auto x = static_cast<double>(random.poisson(mean));
+      sum += x, square += x * x;
+    }
+    const double measured = sum / n;
+    EXPECT_NEAR(measured, mean, 5 * std::sqrt(mean / n) + 1e-12);
+    EXPECT_NEAR(square / n - measured * measured, mean, 0.06 * mean + 1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace gala

@@ -1,0 +1,45 @@
+#include "gala/base/spec.h"
+
+#include <gtest/gtest.h>
+
+#include "gala/base/error.h"
+
+namespace gala {
+namespace {
+
+TEST(Spec, ReadsANameAlone) {
+  EXPECT_EQ(Spec::parse("all"), (Spec{"all", {}}));
+}
+
+TEST(Spec, ReadsOptionsInOrder) {
+  const Spec spec = Spec::parse("gala:threshold=0.75,window=20");
+  EXPECT_EQ(spec, (Spec{"gala", {{"threshold", "0.75"}, {"window", "20"}}}));
+  EXPECT_EQ(*spec.find("window"), "20");
+  EXPECT_EQ(spec.find("tie"), nullptr);
+}
+
+TEST(Spec, KeepsColonsInsideValues) {
+  EXPECT_EQ(*Spec::parse("folder:path=C:/x").find("path"), "C:/x");
+}
+
+TEST(Spec, RoundTripsAwkwardValues) {
+  for (const std::string value : {"", "a,b", "x=y", "say \"hi\"", "back\\slash", "a b", "plain", "ü"}) {
+    const Spec spec{"name", {{"first", value}, {"second", "2"}}};
+    EXPECT_EQ(Spec::parse(spec.to_string()), spec) << spec.to_string();
+  }
+}
+
+TEST(Spec, RefusesMalformedText) {
+  for (const char* text : {"", ":a=1", "x:", "x:a", "x:=1", "x:a=1,", "x:a=1,a=2", "x:a=\"open",
+                           "x:a=\"b\"c", "x:a=b=c", "x,y"}) {
+    EXPECT_THROW(Spec::parse(text), ConfigError) << text;
+  }
+}
+
+TEST(Nearest, FindsATypoAndNothingForNonsense) {
+  EXPECT_EQ(nearest("treshold", {"window", "threshold"}), "threshold");
+  EXPECT_EQ(nearest("zzzzzzzzzz", {"window", "threshold"}), "");
+}
+
+}  // namespace
+}  // namespace gala
