@@ -7,6 +7,9 @@ find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)
+# at::parallel_for runs serially in code compiled without OpenMP.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+target_link_libraries(gala_flags INTERFACE OpenMP::OpenMP_CXX)
 
 # The header-only packages are asked for by header, since not every distribution ships their
 # CMake files.

@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 3> enum_names(Granularity) {
 struct ParameterFilter {
   bool head = true;                  ///< the last linear layer too
   bool norms = true;                 ///< norm scale and shift too
+  bool others = true;                ///< everything that is not a norm too
   std::vector<std::string> include;  ///< patterns (`*` and `?`) on names; empty: everything
   std::vector<std::string> exclude;
 };

@@ -1,0 +1,23 @@
+#include "gala/loss/information_maximisation.h"
+
+#include <ATen/ATen.h>
+
+#include "gala/loss/terms.h"
+
+namespace gala {
+
+InformationMaximisationLoss::InformationMaximisationLoss(const Options& options)
+    : options_(options) {
+  if (!(options.epsilon > 0)) {
+    fail<ConfigError>("loss information_maximisation: epsilon must be above 0, not {}",
+                      options.epsilon);
+  }
+}
+
+LossTerms InformationMaximisationLoss::evaluate(const Output& output) const {
+  const at::Tensor& logits = output.logits;
+  return {mean_entropy(logits) + negative_diversity(logits, options_.epsilon),
+          at::full({}, logits.size(0), logits.options().requires_grad(false))};
+}
+
+}  // namespace gala

@@ -1,0 +1,15 @@
+#include "gala/loss/pseudo_label.h"
+
+#include "gala/loss/terms.h"
+
+namespace gala {
+
+PseudoLabelLoss::PseudoLabelLoss(const Options& options) : options_(options) {
+  check_confidence("pseudo_label", options.beta);
+}
+
+LossTerms PseudoLabelLoss::evaluate(const Output& output) const {
+  return confident_cross_entropy(output.logits, options_.beta);
+}
+
+}  // namespace gala

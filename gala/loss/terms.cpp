@@ -1,0 +1,34 @@
+#include "gala/loss/terms.h"
+
+#include <ATen/ATen.h>
+
+#include "gala/base/error.h"
+
+namespace gala {
+
+at::Tensor mean_entropy(const at::Tensor& logits) {
+  const at::Tensor log_p = at::log_softmax(logits, 1);
+  return -(log_p.exp() * log_p).sum(1).mean();
+}
+
+at::Tensor negative_diversity(const at::Tensor& logits, double epsilon) {
+  const at::Tensor mean_p = at::softmax(logits, 1).mean(0);
+  return (mean_p * (mean_p + epsilon).log()).sum();
+}
+
+LossTerms confident_cross_entropy(const at::Tensor& logits, double beta) {
+  const at::Tensor log_p = at::log_softmax(logits, 1);
+  const auto [best, label] = log_p.max(1, /*keepdim=*/true);
+  const at::Tensor kept = (best.detach().exp() > beta).to(logits.scalar_type());
+  const at::Tensor count = kept.sum();
+  const at::Tensor value = -(log_p.gather(1, label) * kept).sum() / count.clamp_min(1);
+  return {value, count.detach()};
+}
+
+void check_confidence(std::string_view loss, double beta) {
+  if (!(beta >= 0 && beta <= 1)) {
+    fail<ConfigError>("loss {}: beta must lie in [0, 1], not {}", loss, beta);
+  }
+}
+
+}  // namespace gala

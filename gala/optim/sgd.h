@@ -1,0 +1,54 @@
+#pragma once
+#include "gala/optim/rule_optimizer.h"
+
+namespace gala {
+
+/// One step of SGD for one layer; the momentum starts at zero.
+///   b ← μ b + g,  u = -η b,  or with Nesterov  u = -η (g + μ b)
+struct SgdRule {
+  static constexpr int kMoments = 1;
+  float rate, momentum, weight_decay;
+  bool nesterov;
+
+  template <class T>
+  void advance(const T& gradient, const T& value, T* moments) const {
+    moments[0] = momentum * moments[0] + (gradient + weight_decay * value);
+  }
+  template <class T>
+  T update(const T& gradient, const T& value, const T* moments) const {
+    if (!nesterov) return -rate * moments[0];
+    return -rate * ((gradient + weight_decay * value) + momentum * moments[0]);
+  }
+};
+
+/// Stochastic gradient descent with momentum, Nesterov's look-ahead and L2 weight decay, as
+/// torch.optim.SGD without dampening.
+class Sgd : public RuleOptimizer<SgdRule> {
+ public:
+  struct Options {
+    double rate = 1e-3;
+    double momentum = 0;
+    bool nesterov = false;
+    double weight_decay = 0;
+    Moments moments = Moments::kAll;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("rate", &Options::rate, "learning rate");
+      option("momentum", &Options::momentum, "share of the last step that is kept");
+      option("nesterov", &Options::nesterov, "look ahead along the momentum");
+      option("weight_decay", &Options::weight_decay, "times the parameter, added to the gradient");
+      option("moments", &Options::moments, "whose moments advance: every layer's, or the movers'");
+    }
+  };
+
+  explicit Sgd(const Options& options);
+  double learning_rate() const override { return options_.rate; }
+
+ protected:
+  SgdRule rule(std::int64_t step) const override;
+
+ private:
+  Options options_;
+};
+
+}  // namespace gala

@@ -1,0 +1,36 @@
+#include "gala/select/auto_rgn.h"
+#include "gala/select/auto_snr.h"
+#include "gala/select/gala.h"
+#include "gala/select/selector.h"
+#include "gala/select/simple.h"
+
+namespace gala {
+namespace {
+
+using Entry = RegistryEntry<Selector, std::uint64_t>;
+
+template <class Method>
+constexpr Entry line(std::string_view name, std::string_view summary) {
+  return registry_entry<Selector, Method, std::uint64_t>(name, summary);
+}
+
+constexpr Entry kSelectors[] = {
+    line<GalaSelector>("gala", "the layer whose update points along its recent displacement"),
+    line<AllSelector>("all", "every layer at every step"),
+    line<NoneSelector>("none", "nothing moves: the source model, or batch statistics alone"),
+    line<FixedSelector>("fixed", "the same named layers at every step"),
+    line<RandomSelector>("random", "one layer a step, drawn evenly"),
+    line<AutoRgnSelector>("auto_rgn", "layers by their relative gradient norm"),
+    line<AutoSnrSelector>("auto_snr", "layers whose gradient has a high signal-to-noise ratio"),
+    line<NormAffineSelector>("norm_affine", "scale and shift of norm layers (with entropy: Tent)"),
+};
+
+}  // namespace
+
+std::span<const Entry> selector_registry() { return kSelectors; }
+
+std::unique_ptr<Selector> make_selector(const Spec& spec, std::uint64_t seed) {
+  return make_from_registry<Selector, std::uint64_t>(selector_registry(), spec, seed);
+}
+
+}  // namespace gala
