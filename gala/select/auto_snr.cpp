@@ -48,7 +48,8 @@ std::vector<double> AutoSnrSelector::score(const Proposal& proposal) const {
         continue;
       }
       std::vector<at::Tensor> seen;
-      for (const auto& gradients : history_) seen.push_back(gradients[t]);
+      // A loaded history lies on the CPU.
+      for (const auto& gradients : history_) seen.push_back(gradients[t].to(total.device()));
       total += ratio_over_batches(at::stack(seen));
     }
     totals.push_back(total / static_cast<double>(layer.count));
@@ -98,6 +99,7 @@ void AutoSnrSelector::load(const State& state) {
       if (found == state.tensors.end()) break;
       gradients.push_back(found->second);
     }
+    if (gradients.empty()) fail("the state lacks the gradients of the selector's history");
   }
 }
 

@@ -1,8 +1,12 @@
+#include "gala/select/all.h"
 #include "gala/select/auto_rgn.h"
 #include "gala/select/auto_snr.h"
+#include "gala/select/fixed.h"
 #include "gala/select/gala.h"
+#include "gala/select/none.h"
+#include "gala/select/norm_affine.h"
+#include "gala/select/random.h"
 #include "gala/select/selector.h"
-#include "gala/select/simple.h"
 
 namespace gala {
 namespace {

@@ -53,6 +53,9 @@ class Selector {
   /// One weight in [0, 1] for each layer.
   virtual std::vector<double> select(const Proposal& proposal) = 0;
 
+  /// Learns the layers it will choose from. Called once, before the first choice; throws ConfigError
+  /// when its options do not fit them.
+  virtual void attach(const LayerPartition&) {}
   /// True when no layer ever moves: then nothing need be measured.
   virtual bool idle() const { return false; }
   virtual Window window() const { return {}; }

@@ -1,0 +1,140 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gala/adapt/guard.h"
+#include "gala/adapt/step_record.h"
+#include "gala/loss/loss.h"
+#include "gala/model/model.h"
+#include "gala/optim/optimizer.h"
+#include "gala/select/selector.h"
+
+namespace gala {
+
+/// Which forward pass answers.
+enum class PredictWith {
+  kAdapting,  ///< the one the loss came from: the parameters before the (last) update
+  kAfter      ///< another one, with the parameters after it
+};
+constexpr std::array<std::string_view, 2> enum_names(PredictWith) { return {"adapting", "after"}; }
+
+/// How to adapt. Loss, selector, optimizer and guard are specs, as on the command line.
+struct AdapterOptions {
+  std::string loss = "pseudo_label";
+  std::string select = "gala";
+  std::string optimizer = "adam";
+  std::string guard = "warn";
+  std::optional<Granularity> partition = {};  ///< the selector's own default when not given
+  std::optional<bool> head = {};  ///< adapt the head? the loss's protocol decides when not given
+  std::vector<std::string> include = {};  ///< patterns on parameter names; empty: everything
+  std::vector<std::string> exclude = {};
+  std::int64_t inner_steps = 1;  ///< optimizer steps on each batch
+  std::int64_t adapt_every = 1;  ///< adapt on every n-th batch, answer all
+  bool episodic = false;         ///< back to the source before every batch
+  bool shadow = false;           ///< adapt beside, but answer with the source model
+  PredictWith predict = PredictWith::kAdapting;
+  std::uint64_t seed = 0;
+};
+
+/// The answer to a batch.
+struct Answer {
+  at::Tensor logits;   ///< [N, classes], on the model's device
+  at::Tensor adapted;  ///< in shadow mode: what the adapted model would have said; else undefined
+  std::vector<StepRecord> steps;     ///< what was done on the way
+  std::optional<HealthEvent> health; ///< when the guard judged
+};
+
+/// What happened since the start or the last reset.
+struct AdapterTotals {
+  std::int64_t batches = 0;
+  std::int64_t steps = 0;    ///< optimizer steps, refused ones included
+  std::int64_t refused = 0;  ///< loss or gradient not finite
+  std::int64_t skipped = 0;  ///< no layer passed
+  std::int64_t rollbacks = 0;
+  std::vector<std::int64_t> chosen;  ///< by layer: steps at which it moved by its whole update
+  std::vector<double> path;          ///< by layer: Σ |applied update|
+};
+
+/// Adapts a classifier to the batches it answers.
+///
+///   gala::Adapter adapter(model, {.loss = "shot", .select = "gala"});
+///   at::Tensor logits = adapter.answer(images).logits;
+///
+/// It puts its own parameters into the model's slots and must not outlive the model. Not for several
+/// threads at once.
+class Adapter {
+ public:
+  Adapter(Model& model, const AdapterOptions& options);
+  /// With parts of your own in place of those the options name.
+  Adapter(Model& model, const AdapterOptions& options, std::unique_ptr<Loss> loss,
+          std::unique_ptr<Optimizer> optimizer, std::unique_ptr<Selector> selector);
+  Adapter(const Adapter&) = delete;
+  Adapter& operator=(const Adapter&) = delete;
+
+  /// Answers images [N, 3, H, W] (float32, preprocessed, any device) and adapts to them.
+  Answer answer(const at::Tensor& images);
+
+  /// Back to the source: parameters, statistics, moments, displacement, clock, counts.
+  void reset();
+
+  Model& model() { return model_; }
+  const Model& model() const { return model_; }
+  const ParameterArena& parameters() const { return *arena_; }
+  const LayerPartition& layers() const { return layers_; }
+  const AdapterTotals& totals() const { return totals_; }
+  const Guard& guard() const { return guard_; }
+  /// True after the guard stopped adaptation.
+  bool stopped() const { return stopped_; }
+  /// |θ - θ_source| of every layer.
+  std::vector<double> net_displacement() const;
+
+  /// Everything that later steps depend on.
+  State save() const;
+  /// Goes on from a saved state; throws Error, and changes nothing, when it does not fit.
+  void load(const State& state);
+
+ private:
+  /// Parameters and statistics, in host memory.
+  struct Snapshot {
+    at::Tensor values;
+    std::vector<at::Tensor> buffers;
+  };
+
+  bool adapts_now() const;
+  Output adapt_once(const at::Tensor& images, bool first_of_batch, std::vector<StepRecord>& steps);
+  void choose_and_move(const Gradients& gradients, StepRecord& record);
+  void count(const StepRecord& record);
+  at::Tensor answer_from_source(const at::Tensor& images);
+  void watch(Answer& answer);
+  Snapshot take_snapshot() const;
+  void restore(const Snapshot& snapshot);
+  void restart();
+  double relative_displacement() const;
+  bool keeps_healthy() const;
+  std::string fingerprint() const;
+  nlohmann::json settings() const;
+
+  Model& model_;
+  AdapterOptions options_;
+  std::unique_ptr<Loss> loss_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Selector> selector_;
+  Guard guard_;
+  LayerPartition layers_;
+  std::optional<ParameterArena> arena_;
+  std::optional<Displacement> displacement_;
+  std::vector<Parameter*> adapted_;  ///< the slots that hold the arena's leaves
+  Window window_;
+  StepClock clock_;
+  Snapshot source_;
+  Snapshot healthy_;
+  AdapterTotals totals_;
+  bool stopped_ = false;
+};
+
+}  // namespace gala

@@ -1,0 +1,117 @@
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include "gala/adapt/adapter.h"
+#include "gala/base/error.h"
+#include "gala/base/hash.h"
+
+// Saving an adapter and going on from what was saved.
+
+namespace gala {
+namespace {
+
+constexpr int kVersion = 1;
+
+}  // namespace
+
+/// Tells whether a state belongs to this model, its source values and this partition.
+std::string Adapter::fingerprint() const {
+  Sha256 hash;
+  hash.update(model_.spec().to_string());
+  for (const auto& entry : arena_->entries()) hash.update(entry.name + "\n");
+  for (const Layer& layer : layers_.layers) hash.update(layer.name + "\n");
+  // In contiguous order, so that the memory layout does not matter.
+  for (std::size_t i = 0; i < arena_->entries().size(); ++i) {
+    const at::Tensor part = arena_->view(source_.values, i).contiguous();
+    hash.update(part.const_data_ptr(), part.nbytes());
+  }
+  return hash.hex();
+}
+
+/// What must be the same for a run to go on bit for bit.
+nlohmann::json Adapter::settings() const {
+  return {{"loss", options_.loss},
+          {"select", options_.select},
+          {"optimizer", options_.optimizer},
+          {"guard", options_.guard},
+          {"norm", model_.norm_mode().to_string()},
+          {"inner steps", options_.inner_steps},
+          {"adapt-every", options_.adapt_every},
+          {"episodic", options_.episodic},
+          {"shadow", options_.shadow},
+          {"predict", format_value(options_.predict)},
+          {"seed", options_.seed}};
+}
+
+State Adapter::save() const {
+  State state;
+  arena_->save(arena_->values(), "parameter/", state);
+  displacement_->save(*arena_, state);
+  optimizer_->save(*arena_, state);
+  selector_->save(state);
+  std::size_t i = 0;
+  for (const Buffer& buffer : model_.buffers()) {
+    state.tensors["buffer/" + buffer.name] = buffer.value.detach().to(at::kCPU).clone();
+    if (keeps_healthy()) state.tensors["healthy_buffer/" + buffer.name] = healthy_.buffers[i++];
+  }
+  if (keeps_healthy()) arena_->save(healthy_.values, "healthy/", state);
+  state.values["version"] = kVersion;
+  state.values["fingerprint"] = fingerprint();
+  state.values["settings"] = settings();
+  state.values["clock"] = {clock_.step, clock_.window_step};
+  state.values["guard"] = guard_.save();
+  state.values["stopped"] = stopped_;
+  state.values["totals"] = {{"batches", totals_.batches}, {"steps", totals_.steps},
+                            {"refused", totals_.refused}, {"skipped", totals_.skipped},
+                            {"rollbacks", totals_.rollbacks}, {"chosen", totals_.chosen},
+                            {"path", totals_.path}};
+  return state;
+}
+
+void Adapter::load(const State& state) {
+  const auto& values = state.values;
+  if (values.value("version", 0) != kVersion) {
+    fail("the state is of version {}, this program writes version {}", values.value("version", 0),
+         kVersion);
+  }
+  if (values.value("fingerprint", "") != fingerprint()) {
+    fail("the state was saved for another model, other source weights or another partition");
+  }
+  for (const auto& [name, value] : settings().items()) {
+    const auto& saved = values.at("settings").at(name);
+    if (saved != value) {
+      fail("the state was saved with {} {}, this run has {}", name, saved.dump(), value.dump());
+    }
+  }
+  const State before = save();
+  try {
+    const c10::NoGradGuard no_grad;
+    at::Tensor parameters = arena_->values();
+    arena_->load(parameters, "parameter/", state);
+    if (keeps_healthy()) {
+      healthy_.values = at::zeros_like(source_.values);  // it may be the source's own tensor
+      arena_->load(healthy_.values, "healthy/", state);
+    }
+    displacement_->load(*arena_, state);
+    optimizer_->load(*arena_, state);
+    selector_->load(state);
+    std::size_t i = 0;
+    for (Buffer& buffer : model_.buffers()) {
+      buffer.value.copy_(state.tensors.at("buffer/" + buffer.name));
+      if (keeps_healthy()) {
+        healthy_.buffers[i++] = state.tensors.at("healthy_buffer/" + buffer.name).clone();
+      }
+    }
+    clock_ = {values.at("clock").at(0), values.at("clock").at(1)};
+    guard_.load(values.at("guard"));
+    stopped_ = values.at("stopped");
+    const auto& totals = values.at("totals");
+    totals_ = {totals.at("batches"), totals.at("steps"), totals.at("refused"), totals.at("skipped"),
+               totals.at("rollbacks"), totals.at("chosen"), totals.at("path")};
+  } catch (const std::exception& problem) {
+    load(before);
+    fail("the state cannot be used: {}", problem.what());
+  }
+}
+
+}  // namespace gala

@@ -1,0 +1,162 @@
+#include "gala/adapt/guard.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "gala/base/error.h"
+
+namespace gala {
+namespace {
+
+std::vector<double> shares_of(const std::vector<std::int64_t>& histogram, std::int64_t total) {
+  std::vector<double> shares;
+  for (const std::int64_t count : histogram) {
+    shares.push_back(total > 0 ? static_cast<double>(count) / static_cast<double>(total) : 0.0);
+  }
+  return shares;
+}
+
+double effective_number(const std::vector<double>& shares) {
+  double entropy = 0;
+  for (const double share : shares) {
+    if (share > 0) entropy -= share * std::log(share);
+  }
+  return std::exp(entropy);
+}
+
+}  // namespace
+
+nlohmann::ordered_json HealthEvent::to_json() const {
+  return {{"event", collapsed ? "collapse" : reasons.empty() ? "healthy" : "sign"},
+          {"batch", batch},
+          {"reasons", reasons},
+          {"action", action},
+          {"effective_classes", effective_classes},
+          {"entropy", entropy},
+          {"displacement", displacement},
+          {"drift", drift},
+          {"update_norm", update_norm},
+          {"refused", refused},
+          {"histogram", histogram}};
+}
+
+Guard::Guard(std::string_view text, std::int64_t classes)
+    : histogram_(static_cast<std::size_t>(classes), 0) {
+  const Spec spec = Spec::parse(text);
+  if (!parse_value(spec.name, action_)) {
+    const auto names = enum_names(GuardAction{});
+    fail<ConfigError>("unknown guard \"{}\"{}", spec.name,
+                      suggestion(spec.name, {names.begin(), names.end()}));
+  }
+  options_ = parse_options<GuardOptions>(spec, "guard");
+  const auto require = [](bool holds, std::string_view rule) {
+    if (!holds) fail<ConfigError>("guard: {}", rule);
+  };
+  require(options_.horizon >= 1, "horizon must be at least 1");
+  require(options_.every >= 1, "every must be at least 1");
+  require(options_.diversity >= 0 && options_.diversity <= 1, "diversity must lie in [0, 1]");
+  require(options_.entropy >= 0 && options_.entropy <= 1, "entropy must lie in [0, 1]");
+  require(options_.displacement > 0, "displacement must be above 0");
+}
+
+bool Guard::observe(const BatchHealth& batch) {
+  if (action_ == GuardAction::kOff) return false;
+  ++batches_;
+  for (const std::int64_t prediction : batch.predictions) ++histogram_.at(prediction);
+  seen_ += static_cast<std::int64_t>(batch.predictions.size());
+  // Answers that are not finite would poison every later mean.
+  const double entropy = std::isfinite(batch.entropy_sum) ? batch.entropy_sum : 0.0;
+  entropy_sum_ += entropy;
+  recent_.push_back({batch.predictions, entropy});
+  while (seen_ - static_cast<std::int64_t>(recent_.front().predictions.size()) >= options_.horizon) {
+    for (const std::int64_t prediction : recent_.front().predictions) --histogram_[prediction];
+    seen_ -= static_cast<std::int64_t>(recent_.front().predictions.size());
+    entropy_sum_ -= recent_.front().entropy_sum;
+    recent_.pop_front();
+  }
+  update_norm_ = std::max(update_norm_, batch.update_norm);
+  refused_ += batch.refused;
+  if (seen_ < options_.horizon) return false;
+  if (!reference_) {
+    const std::vector<double> shares = shares_of(histogram_, seen_);
+    reference_ = Reference{shares, effective_number(shares), entropy_sum_ / static_cast<double>(seen_)};
+  }
+  return batches_ % options_.every == 0;
+}
+
+HealthEvent Guard::judge(double displacement) {
+  HealthEvent event;
+  event.batch = batches_;
+  event.histogram = histogram_;
+  event.displacement = displacement;
+  event.update_norm = std::exchange(update_norm_, 0.0);
+  event.refused = std::exchange(refused_, 0);
+  const std::vector<double> shares = shares_of(histogram_, seen_);
+  event.effective_classes = effective_number(shares);
+  event.entropy = entropy_sum_ / static_cast<double>(std::max<std::int64_t>(seen_, 1));
+  for (std::size_t c = 0; c < shares.size(); ++c) {
+    event.drift += std::abs(shares[c] - reference_->shares[c]) / 2;
+  }
+  if (event.effective_classes < options_.diversity * reference_->effective_classes) {
+    event.reasons.push_back("diversity");
+  }
+  if (!(displacement <= options_.displacement)) event.reasons.push_back("displacement");
+  event.collapsed = !event.reasons.empty();
+  if (event.entropy < options_.entropy * reference_->entropy) event.reasons.push_back("entropy");
+  event.action = "none";
+  if (event.collapsed) {
+    event.action = format_value(action_);
+    if (action_ == GuardAction::kRollback) event.action += " to " + format_value(options_.to);
+  }
+  return event;
+}
+
+void Guard::forget(bool all) {
+  recent_.clear();
+  std::fill(histogram_.begin(), histogram_.end(), 0);
+  seen_ = 0;
+  entropy_sum_ = 0;
+  update_norm_ = 0;
+  refused_ = 0;
+  if (!all) return;
+  batches_ = 0;
+  reference_.reset();
+}
+
+nlohmann::json Guard::save() const {
+  nlohmann::json state{{"batches", batches_}, {"update_norm", update_norm_}, {"refused", refused_}};
+  for (const Entry& entry : recent_) {
+    state["recent"].push_back({{"predictions", entry.predictions}, {"entropy_sum", entry.entropy_sum}});
+  }
+  state["entropy_sum"] = entropy_sum_;
+  if (reference_) {
+    state["reference"] = {{"shares", reference_->shares},
+                          {"effective_classes", reference_->effective_classes},
+                          {"entropy", reference_->entropy}};
+  }
+  return state;
+}
+
+void Guard::load(const nlohmann::json& state) {
+  forget(/*all=*/true);
+  batches_ = state.at("batches");
+  update_norm_ = state.at("update_norm");
+  refused_ = state.at("refused");
+  for (const auto& entry : state.value("recent", nlohmann::json::array())) {
+    recent_.push_back({entry.at("predictions"), entry.at("entropy_sum")});
+    for (const std::int64_t prediction : recent_.back().predictions) ++histogram_.at(prediction);
+    seen_ += static_cast<std::int64_t>(recent_.back().predictions.size());
+  }
+  entropy_sum_ = state.at("entropy_sum");  // not the sum anew: its rounding must not change
+  if (state.contains("reference")) {
+    const auto& reference = state["reference"];
+    reference_ = Reference{reference.at("shares"), reference.at("effective_classes"),
+                           reference.at("entropy")};
+    if (reference_->shares.size() != histogram_.size()) {
+      fail("the state was saved for another number of classes");
+    }
+  }
+}
+
+}  // namespace gala

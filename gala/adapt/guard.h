@@ -1,0 +1,123 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gala/base/options.h"
+
+namespace gala {
+
+/// What happens when collapse is found.
+enum class GuardAction {
+  kOff,      ///< nothing is watched
+  kWarn,     ///< it is said, and changes no number
+  kStop,     ///< parameters stay as they are from then on; answers go on
+  kRollback  ///< back to the source or to the last healthy parameters, and on from there
+};
+constexpr std::array<std::string_view, 4> enum_names(GuardAction) {
+  return {"off", "warn", "stop", "rollback"};
+}
+
+enum class RollbackTarget { kSource, kHealthy };
+constexpr std::array<std::string_view, 2> enum_names(RollbackTarget) { return {"source", "healthy"}; }
+
+struct GuardOptions {
+  std::int64_t horizon = 500;
+  std::int64_t every = 10;
+  double diversity = 0.5;
+  double entropy = 0.02;
+  double displacement = 0.5;
+  RollbackTarget to = RollbackTarget::kSource;
+  std::string events;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("horizon", &GuardOptions::horizon, "newest answers that are judged together");
+    option("every", &GuardOptions::every, "batches between two judgements");
+    option("diversity", &GuardOptions::diversity,
+           "collapse when the effective number of classes falls below this share of the first horizon's");
+    option("entropy", &GuardOptions::entropy,
+           "warning sign when the mean entropy falls below this share of the first horizon's");
+    option("displacement", &GuardOptions::displacement,
+           "collapse when |θ - θ_source| / |θ_source| exceeds this");
+    option("to", &GuardOptions::to, "where `rollback` goes");
+    option("events", &GuardOptions::events, "file for health events, JSON lines");
+  }
+};
+
+/// What the guard sees of a batch: no label, no domain.
+struct BatchHealth {
+  std::vector<std::int64_t> predictions;
+  double entropy_sum = 0;   ///< of the answers' softmax, in nats
+  double update_norm = 0;   ///< of what was applied, largest over the batch's steps
+  std::int64_t refused = 0; ///< steps refused
+};
+
+/// One judgement.
+struct HealthEvent {
+  std::int64_t batch = 0;
+  bool collapsed = false;
+  std::vector<std::string> reasons;     ///< "diversity", "displacement", "entropy" (a sign alone)
+  std::vector<std::int64_t> histogram;  ///< answers by class over the horizon
+  double effective_classes = 0;         ///< exp of the histogram's entropy
+  double entropy = 0;                   ///< mean over the horizon
+  double displacement = 0;              ///< |θ - θ_source| / |θ_source|
+  double drift = 0;  ///< total variation between this histogram and the first horizon's, 0..1
+  double update_norm = 0;
+  std::int64_t refused = 0;
+  std::string action;  ///< "none", "warn", "stop", "rollback to source", "rollback to healthy"
+
+  nlohmann::ordered_json to_json() const;
+};
+
+/// Tells collapse from health without labels, from the histogram and entropy of recent answers and
+/// from how far the parameters went. The first `horizon` answers are the reference: they are nearly
+/// the source model's. On a stream sorted by class the histogram narrows for honest reasons; raise
+/// `horizon` or lower `diversity` there.
+class Guard {
+ public:
+  /// `text` is "off", "warn", "stop", "rollback:to=healthy", ... with the options above.
+  Guard(std::string_view text, std::int64_t classes);
+
+  GuardAction action() const { return action_; }
+  const GuardOptions& options() const { return options_; }
+
+  /// Takes a batch in. True when a judgement is due.
+  bool observe(const BatchHealth& batch);
+  /// Judges the recent answers, given the relative displacement.
+  HealthEvent judge(double displacement);
+
+  /// Forgets the recent answers (after a rollback); with `all`, the reference too.
+  void forget(bool all);
+  nlohmann::json save() const;
+  void load(const nlohmann::json& state);
+
+ private:
+  struct Entry {
+    std::vector<std::int64_t> predictions;
+    double entropy_sum;
+  };
+  struct Reference {
+    std::vector<double> shares;
+    double effective_classes;
+    double entropy;
+  };
+
+  GuardAction action_ = GuardAction::kWarn;
+  GuardOptions options_;
+  std::int64_t batches_ = 0;
+  std::int64_t seen_ = 0;  ///< answers in recent_
+  std::deque<Entry> recent_;
+  std::vector<std::int64_t> histogram_;
+  double entropy_sum_ = 0;
+  double update_norm_ = 0;
+  std::int64_t refused_ = 0;
+  std::optional<Reference> reference_;
+};
+
+
+}  // namespace gala

@@ -1,0 +1,15 @@
+#pragma once
+#include <filesystem>
+
+#include "gala/tensor/state.h"
+
+namespace gala {
+
+/// Writes a state as safetensors with its values in the metadata, atomically: a reader or a crash
+/// sees the old file or the whole new one. Equal states give equal bytes.
+void write_state(const std::filesystem::path& path, const State& state);
+
+/// Throws FormatError when the file is not a state.
+State read_state(const std::filesystem::path& path);
+
+}  // namespace gala
