@@ -1,5 +1,7 @@
 #pragma once
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gala/model/model.h"
@@ -22,7 +24,7 @@ constexpr std::array<std::string_view, 3> enum_names(Granularity) {
 struct ParameterFilter {
   bool head = true;                  ///< the last linear layer too
   bool norms = true;                 ///< norm scale and shift too
-  std::vector<std::string> include;  ///< patterns (`*` and `?`) on names; empty: everything
+  std::vector<std::string> include;  ///< patterns on tensor or module names; empty: everything
   std::vector<std::string> exclude;
 };
 
