@@ -22,10 +22,10 @@ constexpr std::array<std::string_view, 3> enum_names(Granularity) {
 
 /// Which parameters may adapt at all.
 struct ParameterFilter {
-  bool head = true;                  ///< the last linear layer too
-  bool norms = true;                 ///< norm scale and shift too
-  std::vector<std::string> include;  ///< patterns on tensor or module names; empty: everything
-  std::vector<std::string> exclude;
+  bool head = true;                    ///< the last linear layer too
+  bool norms = true;                   ///< norm scale and shift too
+  std::vector<std::string> include{};  ///< patterns on tensor or module names; empty: everything
+  std::vector<std::string> exclude{};
 };
 
 /// The parameters that pass, in forward order; with `block` the head never does. Throws ConfigError
