@@ -1,10 +1,12 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <deque>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gala/base/registry.h"
@@ -20,8 +22,8 @@ struct Parameter {
   std::string name;    ///< as in weight files: "layer1.0.conv1.weight"
   std::string module;  ///< the module it belongs to: "layer1.0.conv1"
   ModuleKind kind = ModuleKind::kConvolution;
-  int block = 0;       ///< 1, 2, ...; the stem joins block 1; 0 for the head, which is in no block
-  at::Tensor value;
+  int block = 0;     ///< 1, 2, ...; the stem joins block 1; 0 for the head, which is in no block
+  at::Tensor value;  ///< float32; asks for no gradient unless the tensor put here does
 
   bool in_head() const { return block == 0; }
 };
@@ -38,8 +40,8 @@ struct Output {
   at::Tensor logits;    ///< [N, classes]
 };
 
-/// A classifier. Its parameters and buffers are plain tensors in named slots; putting another tensor
-/// of the same shape into a slot (a leaf of the arena) makes the next forward use it.
+/// A classifier. Its parameters and buffers are plain tensors in named slots; putting another
+/// tensor of the same shape into a slot (a leaf of the arena) makes the next forward use it.
 class Model {
  public:
   static constexpr std::string_view kKind = "model";
@@ -76,11 +78,17 @@ class Model {
   /// Moves every parameter and buffer.
   void to(at::Device device);
   /// Draws every parameter anew (convolutions He-normal by fan-out, norms one and zero, linear
-  /// layers uniform by fan-in) and resets the running statistics.
+  /// layers uniform by fan-in) and resets the running statistics, all of them in place. Equal seeds
+  /// give equal values on every machine and with any number of threads.
   void initialize(std::uint64_t seed);
 
  protected:
+  /// Throws ConfigError for fewer than two classes. The derived class fills the slots.
   Model(Spec spec, std::int64_t classes, Preprocessing default_preprocessing);
+
+  /// Throws Error unless the images are [N, 3, H, W] with N, H and W above 0.
+  void check_images(const at::Tensor& images) const;
+  void check_norm_epsilon(double epsilon) const;
 
   std::deque<Parameter> parameters_;
   std::deque<Buffer> buffers_;

@@ -1,11 +1,11 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "gala/base/spec.h"
+#include "gala/base/registry.h"
 
 namespace gala {
 
@@ -14,7 +14,8 @@ enum class NormKind {
   kSource,   ///< the running statistics of the weight file, never updated
   kBatch,    ///< those of the batch at hand
   kBlend,    ///< weight · batch + (1 - weight) · source; gradients flow through the batch part
-  kRunning,  ///< running statistics that follow the stream, once a batch; constants for the gradient
+  kRunning,  ///< running statistics that follow the stream, once a batch; constants for the
+             ///< gradient
   kTraining  ///< batch statistics, running ones updated for later use; only while training
 };
 
@@ -23,15 +24,24 @@ struct NormMode {
   double weight = 0.5;    ///< of `blend`
   double momentum = 0.1;  ///< of `running` and while training
 
-  /// "source", "batch", "blend:weight=0.3", "running:momentum=0.05". Throws ConfigError.
+  /// "source", "batch", "blend:weight=0.3", "running:momentum=0.05"; shares are from 0 to 1. Throws
+  /// ConfigError, for `training` too: that mode is the trainer's and not a user's choice.
   static NormMode parse(std::string_view text);
   std::string to_string() const;
   /// True when the statistics change while the network answers.
-  bool keeps_statistics() const { return kind == NormKind::kRunning || kind == NormKind::kTraining; }
+  bool keeps_statistics() const {
+    return kind == NormKind::kRunning || kind == NormKind::kTraining;
+  }
 };
 
+/// The modes a user may name, with their options.
+std::vector<MethodInfo> describe_norm_modes();
+
 /// Batch normalisation of [N, C, H, W] under a mode. `running_mean` and `running_var` change in
-/// place where the mode keeps statistics and `update_statistics` is true.
+/// place where the mode keeps statistics and `update_statistics` is true:
+/// running <- (1 - momentum) · running + momentum · batch, with the unbiased batch variance as in
+/// PyTorch (everywhere else it is the biased one). Where a channel has a single value in the whole
+/// batch there is no variance, and only `running_mean` moves.
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
                       double epsilon, bool update_statistics);

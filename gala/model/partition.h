@@ -1,5 +1,7 @@
 #pragma once
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gala/model/model.h"
@@ -20,11 +22,11 @@ constexpr std::array<std::string_view, 3> enum_names(Granularity) {
 
 /// Which parameters may adapt at all.
 struct ParameterFilter {
-  bool head = true;                  ///< the last linear layer too
-  bool norms = true;                 ///< norm scale and shift too
-  bool others = true;                ///< everything that is not a norm too
-  std::vector<std::string> include;  ///< patterns (`*` and `?`) on names; empty: everything
-  std::vector<std::string> exclude;
+  bool head = true;                    ///< the last linear layer too
+  bool norms = true;                   ///< norm scale and shift too
+  bool others = true;                  ///< everything that is not a norm too
+  std::vector<std::string> include{};  ///< patterns on tensor or module names; empty: everything
+  std::vector<std::string> exclude{};
 };
 
 /// The parameters that pass, in forward order; with `block` the head never does. Throws ConfigError

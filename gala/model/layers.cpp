@@ -1,0 +1,81 @@
+#include "gala/model/layers.h"
+
+#include <ATen/ATen.h>
+
+namespace gala {
+
+// Results of convolutions and norms are changed in place by what follows: their backward needs the
+// input, not the result.
+
+at::Tensor Convolution::forward(const at::Tensor& input) const {
+  return at::conv2d(input, weight->value, {}, at::IntArrayRef{stride, stride},
+                    at::IntArrayRef{padding, padding}, at::IntArrayRef{1, 1}, groups);
+}
+
+at::Tensor BatchNorm::forward(const at::Tensor& input, const NormPass& pass) const {
+  return batch_norm(input, scale->value, shift->value, running_mean->value, running_var->value,
+                    pass.mode, epsilon, pass.update_statistics);
+}
+
+at::Tensor Linear::forward(const at::Tensor& input) const {
+  return at::linear(input, weight->value, bias->value);
+}
+
+at::Tensor ConvolutionNorm::forward(const at::Tensor& input, const NormPass& pass) const {
+  return norm.forward(convolution.forward(input), pass);
+}
+
+at::Tensor ResidualBlock::forward(const at::Tensor& input, const NormPass& pass) const {
+  at::Tensor result = input;
+  for (std::size_t i = 0; i < branch.size(); ++i) {
+    if (i > 0) result.relu_();
+    result = branch[i].forward(result, pass);
+  }
+  result.add_(shortcut ? shortcut->forward(input, pass) : input);
+  return result.relu_();
+}
+
+Output classify(const at::Tensor& maps, const Linear& head) {
+  Output output;
+  output.features = maps.mean(at::IntArrayRef{2, 3});
+  output.logits = head.forward(output.features);
+  return output;
+}
+
+Parameter* LayerBuilder::add(const std::string& module, const char* name, ModuleKind kind,
+                             at::IntArrayRef sizes) {
+  parameters_.push_back({module + '.' + name, module, kind, block_, at::zeros(sizes, at::kFloat)});
+  return &parameters_.back();
+}
+
+Convolution LayerBuilder::convolution(const std::string& module, const ConvolutionShape& shape) {
+  Parameter* weight = add(module, "weight", ModuleKind::kConvolution,
+                          {shape.out, shape.in / shape.groups, shape.kernel, shape.kernel});
+  return {weight, shape.stride, shape.kernel / 2, shape.groups};
+}
+
+BatchNorm LayerBuilder::norm(const std::string& module, std::int64_t channels) {
+  BatchNorm layer;
+  layer.epsilon = norm_epsilon_;
+  layer.scale = add(module, "weight", ModuleKind::kNorm, {channels});
+  layer.shift = add(module, "bias", ModuleKind::kNorm, {channels});
+  buffers_.push_back({module + ".running_mean", at::zeros({channels}, at::kFloat)});
+  layer.running_mean = &buffers_.back();
+  buffers_.push_back({module + ".running_var", at::ones({channels}, at::kFloat)});
+  layer.running_var = &buffers_.back();
+  return layer;
+}
+
+ConvolutionNorm LayerBuilder::convolution_norm(const std::string& convolution_module,
+                                               const std::string& norm_module,
+                                               const ConvolutionShape& shape) {
+  const Convolution layer = convolution(convolution_module, shape);
+  return {layer, norm(norm_module, shape.out)};
+}
+
+Linear LayerBuilder::linear(const std::string& module, std::int64_t in, std::int64_t out) {
+  Parameter* weight = add(module, "weight", ModuleKind::kLinear, {out, in});
+  return {weight, add(module, "bias", ModuleKind::kLinear, {out})};
+}
+
+}  // namespace gala

@@ -1,0 +1,103 @@
+#include "gala/model/model.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+
+#include "gala/base/random.h"
+
+namespace gala {
+namespace {
+
+bool is_weight(const Parameter& parameter) {
+  return parameter.name.ends_with(".weight");
+}
+
+/// Inputs that each output of a linear layer sums over, from its weight or its bias (whose weight
+/// stands just before it).
+std::int64_t linear_fan_in(const std::deque<Parameter>& parameters, std::size_t index) {
+  return parameters[is_weight(parameters[index]) ? index : index - 1].value.size(1);
+}
+
+/// Fresh values of a parameter, contiguous on the CPU.
+at::Tensor draw(const std::deque<Parameter>& parameters, std::size_t index, std::uint64_t seed) {
+  const Parameter& parameter = parameters[index];
+  at::Tensor values = at::empty(parameter.value.sizes(), at::kFloat);
+  float* data = values.mutable_data_ptr<float>();
+  const std::int64_t count = values.numel();
+  Random random(seed, parameter.name);
+  switch (parameter.kind) {
+    case ModuleKind::kConvolution: {
+      const double fan_out = static_cast<double>(count / values.size(1));
+      const double deviation = std::sqrt(2 / fan_out);
+      for (std::int64_t i = 0; i < count; ++i) {
+        data[i] = static_cast<float>(deviation * random.normal());
+      }
+      break;
+    }
+    case ModuleKind::kNorm:
+      std::fill_n(data, count, is_weight(parameter) ? 1.0f : 0.0f);
+      break;
+    case ModuleKind::kLinear: {
+      const double bound = 1 / std::sqrt(static_cast<double>(linear_fan_in(parameters, index)));
+      for (std::int64_t i = 0; i < count; ++i) {
+        data[i] = static_cast<float>(random.uniform(-bound, bound));
+      }
+      break;
+    }
+  }
+  return values;
+}
+
+at::Tensor moved(const at::Tensor& tensor, at::Device device) {
+  return tensor.detach().to(device).set_requires_grad(tensor.requires_grad());
+}
+
+}  // namespace
+
+Model::Model(Spec spec, std::int64_t classes, Preprocessing default_preprocessing)
+    : spec_(std::move(spec)), classes_(classes), preprocessing_(std::move(default_preprocessing)) {
+  if (classes_ < 2) {
+    fail<ConfigError>("{} {}: classes must be at least 2, not {}", kKind, spec_.name, classes_);
+  }
+}
+
+at::Device Model::device() const {
+  return parameters_.front().value.device();
+}
+
+void Model::to(at::Device device) {
+  for (Parameter& parameter : parameters_) parameter.value = moved(parameter.value, device);
+  for (Buffer& buffer : buffers_) buffer.value = moved(buffer.value, device);
+}
+
+void Model::initialize(std::uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  // A generator for each parameter: the values depend neither on the threads nor on the order.
+  std::vector<at::Tensor> drawn(parameters_.size());
+  at::parallel_for(
+      0, static_cast<std::int64_t>(drawn.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          drawn[static_cast<std::size_t>(i)] = draw(parameters_, static_cast<std::size_t>(i), seed);
+        }
+      });
+  for (std::size_t i = 0; i < drawn.size(); ++i) parameters_[i].value.copy_(drawn[i]);
+  for (Buffer& buffer : buffers_) buffer.value.fill_(buffer.name.ends_with(".running_var") ? 1 : 0);
+}
+
+void Model::check_images(const at::Tensor& images) const {
+  if (images.dim() != 4 || images.size(1) != 3 || images.numel() == 0) {
+    fail("{} {} expects images [N, 3, H, W], at least one, but got [{}]", kKind, spec_.name,
+         fmt::join(images.sizes(), ", "));
+  }
+}
+
+void Model::check_norm_epsilon(double epsilon) const {
+  if (!(epsilon > 0)) {
+    fail<ConfigError>("{} {}: norm_epsilon must be above 0, not {}", kKind, spec_.name, epsilon);
+  }
+}
+
+}  // namespace gala

@@ -1,0 +1,163 @@
+#include "gala/model/norm.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <tuple>
+
+#include "gala/base/error.h"
+#include "gala/base/options.h"
+
+namespace gala {
+namespace {
+
+struct BlendOptions {
+  double weight = NormMode{}.weight;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("weight", &BlendOptions::weight, "share of the batch's statistics, 0 to 1");
+  }
+};
+
+struct RunningOptions {
+  double momentum = NormMode{}.momentum;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("momentum", &RunningOptions::momentum, "share a new batch takes, 0 to 1");
+  }
+};
+
+constexpr std::string_view kWhat = "norm mode";
+
+double checked_share(const Spec& spec, std::string_view option, double value) {
+  if (!(value >= 0 && value <= 1)) {
+    fail<ConfigError>("{} {}: {} must be from 0 to 1, not {}", kWhat, spec.name, option, value);
+  }
+  return value;
+}
+
+bool use_cudnn() {
+  return at::globalContext().userEnabledCuDNN();
+}
+
+/// Moves the running statistics towards those of `input`; the variance is the unbiased one, as in
+/// PyTorch. A single value a channel has no variance: then only the mean moves.
+void move_statistics(const at::Tensor& input, at::Tensor& running_mean, at::Tensor& running_var,
+                     double momentum) {
+  const at::NoGradGuard no_grad;
+  const bool has_variance = input.numel() > input.size(1);
+  const auto [variance, mean] =
+      at::var_mean(input.detach(), at::IntArrayRef{0, 2, 3}, at::Scalar(has_variance ? 1 : 0));
+  running_mean.mul_(1 - momentum).add_(mean, momentum);
+  if (has_variance) running_var.mul_(1 - momentum).add_(variance, momentum);
+}
+
+at::Tensor with_statistics(const at::Tensor& input, const at::Tensor& scale,
+                           const at::Tensor& shift, const at::Tensor& mean,
+                           const at::Tensor& variance, double epsilon) {
+  return at::batch_norm(input, scale, shift, mean, variance, /*training=*/false, /*momentum=*/0,
+                        epsilon, use_cudnn());
+}
+
+at::Tensor with_batch_statistics(const at::Tensor& input, const at::Tensor& scale,
+                                 const at::Tensor& shift, double epsilon) {
+  return at::batch_norm(input, scale, shift, {}, {}, /*training=*/true, /*momentum=*/0, epsilon,
+                        use_cudnn());
+}
+
+at::Tensor with_blended_statistics(const at::Tensor& input, const at::Tensor& scale,
+                                   const at::Tensor& shift, const at::Tensor& running_mean,
+                                   const at::Tensor& running_var, double weight, double epsilon) {
+  const auto [batch_var, batch_mean] = at::var_mean(input, at::IntArrayRef{0, 2, 3}, at::Scalar(0));
+  const at::Tensor mean = batch_mean * weight + running_mean * (1 - weight);
+  const at::Tensor variance = batch_var * weight + running_var * (1 - weight);
+  const at::Tensor factor = scale * at::rsqrt(variance + epsilon);
+  const at::Tensor offset = shift - mean * factor;
+  return at::addcmul(offset.view({1, -1, 1, 1}), input, factor.view({1, -1, 1, 1}));
+}
+
+at::Tensor while_training(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                          at::Tensor& running_mean, at::Tensor& running_var, double momentum,
+                          double epsilon) {
+  if (input.numel() == input.size(1)) {
+    // PyTorch's own update would divide by zero here.
+    move_statistics(input, running_mean, running_var, momentum);
+    return with_batch_statistics(input, scale, shift, epsilon);
+  }
+  return at::batch_norm(input, scale, shift, running_mean, running_var, /*training=*/true, momentum,
+                        epsilon, use_cudnn());
+}
+
+}  // namespace
+
+NormMode NormMode::parse(std::string_view text) {
+  const Spec spec = Spec::parse(text);
+  NormMode mode;
+  if (spec.name == "source") {
+    parse_options<NoOptions>(spec, kWhat);
+    mode.kind = NormKind::kSource;
+  } else if (spec.name == "batch") {
+    parse_options<NoOptions>(spec, kWhat);
+    mode.kind = NormKind::kBatch;
+  } else if (spec.name == "blend") {
+    mode.kind = NormKind::kBlend;
+    mode.weight = checked_share(spec, "weight", parse_options<BlendOptions>(spec, kWhat).weight);
+  } else if (spec.name == "running") {
+    mode.kind = NormKind::kRunning;
+    mode.momentum =
+        checked_share(spec, "momentum", parse_options<RunningOptions>(spec, kWhat).momentum);
+  } else {
+    fail<ConfigError>("unknown {} \"{}\"{}", kWhat, spec.name,
+                      suggestion(spec.name, {"source", "batch", "blend", "running"}));
+  }
+  return mode;
+}
+
+std::string NormMode::to_string() const {
+  switch (kind) {
+    case NormKind::kSource:
+      return "source";
+    case NormKind::kBatch:
+      return "batch";
+    case NormKind::kBlend:
+      return options_to_spec("blend", BlendOptions{weight}).to_string();
+    case NormKind::kRunning:
+      return options_to_spec("running", RunningOptions{momentum}).to_string();
+    case NormKind::kTraining:
+      return options_to_spec("training", RunningOptions{momentum}).to_string();
+  }
+  fail("norm mode {} does not exist", static_cast<int>(kind));
+}
+
+std::vector<MethodInfo> describe_norm_modes() {
+  return {{"source", "the running statistics of the weight file, never updated", {}},
+          {"batch", "the statistics of the batch at hand", {}},
+          {"blend", "a mixture of batch and source statistics", describe_options<BlendOptions>()},
+          {"running", "running statistics that follow the stream, once a batch",
+           describe_options<RunningOptions>()}};
+}
+
+at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                      at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
+                      double epsilon, bool update_statistics) {
+  switch (mode.kind) {
+    case NormKind::kSource:
+      return with_statistics(input, scale, shift, running_mean, running_var, epsilon);
+    case NormKind::kBatch:
+      return with_batch_statistics(input, scale, shift, epsilon);
+    case NormKind::kBlend:
+      return with_blended_statistics(input, scale, shift, running_mean, running_var, mode.weight,
+                                     epsilon);
+    case NormKind::kRunning:
+      if (update_statistics) move_statistics(input, running_mean, running_var, mode.momentum);
+      // Copies, since backward needs these values even if another batch passes before it.
+      return with_statistics(input, scale, shift, running_mean.clone(), running_var.clone(),
+                             epsilon);
+    case NormKind::kTraining:
+      if (!update_statistics) return with_batch_statistics(input, scale, shift, epsilon);
+      return while_training(input, scale, shift, running_mean, running_var, mode.momentum, epsilon);
+  }
+  fail("norm mode {} does not exist", static_cast<int>(mode.kind));
+}
+
+}  // namespace gala

@@ -1,0 +1,32 @@
+#include <array>
+
+#include "gala/model/model.h"
+#include "gala/model/resnet.h"
+#include "gala/model/resnext.h"
+#include "gala/model/wide_resnet.h"
+
+namespace gala {
+namespace {
+
+constexpr std::array kModels{
+    registry_entry<Model, ResNet18>("resnet18", "ResNet-18 for ImageNet, torchvision's names"),
+    registry_entry<Model, ResNet34>("resnet34", "ResNet-34 for ImageNet, torchvision's names"),
+    registry_entry<Model, ResNet50>("resnet50", "ResNet-50 for ImageNet, torchvision's names"),
+    registry_entry<Model, WideResNet>("wide_resnet", "WRN for small images, RobustBench's names"),
+    registry_entry<Model, ResNext29>("resnext29",
+                                     "ResNeXt-29 for small images, RobustBench's names"),
+};
+
+}  // namespace
+
+std::span<const RegistryEntry<Model>> model_registry() {
+  return kModels;
+}
+
+std::unique_ptr<Model> make_model(const Spec& spec, std::uint64_t seed) {
+  std::unique_ptr<Model> model = make_from_registry(model_registry(), spec);
+  model->initialize(seed);
+  return model;
+}
+
+}  // namespace gala
