@@ -30,6 +30,7 @@ elseif(NOT TARGET torch)
   endif()
   message(STATUS "LibTorch ${PACKAGE_VERSION} has CUDA, this machine has no CUDA toolkit: "
                  "using its libraries without it")
+  set(TORCH_INSTALL_PREFIX ${gala_torch_root})
   add_library(torch INTERFACE IMPORTED GLOBAL)
   set_target_properties(
     torch PROPERTIES
