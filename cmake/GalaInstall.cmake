@@ -12,8 +12,9 @@ install(
   PATTERN "*.h"
   PATTERN "precompiled.h" EXCLUDE)
 
-# The program finds LibTorch where it was built with it.
-set_target_properties(gala_cli PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+# The program finds LibTorch where it found it when it was built. (CMake's own
+# INSTALL_RPATH_USE_LINK_PATH leaves out folders below the source tree, as .venv is.)
+set_target_properties(gala_cli PROPERTIES INSTALL_RPATH ${TORCH_INSTALL_PREFIX}/lib)
 install(TARGETS gala_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 install(
