@@ -10,7 +10,7 @@ BUILD_TYPE ?= Release
 PREFIX ?= /usr/local
 # A file that includes ATen takes up to 2 GB to compile, so memory counts as much as cores.
 JOBS ?= $(shell cores=$$(nproc); room=$$(awk '/MemAvailable/ {print int($$2 / 2000000)}' /proc/meminfo); \
-  echo $$((room < 1 ? 1 : room < cores ? room : cores)))
+  room=$${room:-$$cores}; echo $$((room < 1 ? 1 : room < cores ? room : cores)))
 TEST_JOBS ?= 2
 # Arguments for ctest, such as ARGS='-R Gala' or ARGS='-L unit'.
 ARGS ?=
