@@ -141,6 +141,13 @@ class CheckDocs(Tree):
         self.write("CMakeLists.txt", "# https" + "://packages.example.com/simple\n")
         self.expect(self.check(), 1, "CMakeLists.txt:1", "packages.example.com")
 
+    def test_finds_a_block_that_differs_from_its_file(self):
+        self.write("examples/embed.cpp", "// A comment.\nint main() {\n}\n")
+        self.write("a.md", "<!-- from examples/embed.cpp -->\n```cpp\nint main() {\n}\n```\n")
+        self.expect(self.check(), 0)
+        self.write("a.md", "\n<!-- from examples/embed.cpp -->\n```cpp\nint main() { }\n```\n")
+        self.expect(self.check(), 1, "a.md:2: the block differs from examples/embed.cpp")
+
     def test_finds_a_promise(self):
         self.write("a.md", "Speed: " + "coming" + " soon\n")
         self.expect(self.check(), 1, "a promise")
