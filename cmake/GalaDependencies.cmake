@@ -1,8 +1,15 @@
-# Everything the project stands on. LibTorch is found through CMAKE_PREFIX_PATH (the Makefile
-# sets it), the rest through the system or through GALA_EXTRA_INCLUDE (header-only packages).
+# Everything the project stands on. LibTorch is found through CMAKE_PREFIX_PATH, the variable
+# GALA_TORCH of the environment, or what tools/bootstrap chose; the rest through the system or
+# through GALA_EXTRA_INCLUDE (header-only packages).
 set(GALA_EXTRA_INCLUDE "" CACHE PATH "A folder with the headers of CLI11, nlohmann-json and toml++")
 
-find_package(Torch REQUIRED)
+if(NOT "$ENV{GALA_TORCH}" STREQUAL "")
+  list(APPEND CMAKE_PREFIX_PATH $ENV{GALA_TORCH} $ENV{GALA_TORCH}/share/cmake)
+elseif(EXISTS ${PROJECT_SOURCE_DIR}/.deps/torch)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/.deps/torch gala_torch_prefix LIMIT_COUNT 1)
+  list(APPEND CMAKE_PREFIX_PATH ${gala_torch_prefix})
+endif()
+include(GalaTorch)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)

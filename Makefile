@@ -1,0 +1,108 @@
+# The short way to everything. Each target first sees to what it needs (tools/bootstrap), and a
+# second call does nothing twice.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+BUILD_TYPE ?= Release
+PREFIX ?= /usr/local
+# A file that includes ATen takes up to 2 GB to compile, so memory counts as much as cores.
+JOBS ?= $(shell cores=$$(nproc); room=$$(awk '/MemAvailable/ {print int($$2 / 2000000)}' /proc/meminfo); \
+  room=$${room:-$$cores}; echo $$((room < 1 ? 1 : room < cores ? room : cores)))
+TEST_JOBS ?= 2
+# Arguments for ctest, such as ARGS='-R Gala' or ARGS='-L unit'.
+ARGS ?=
+
+CTEST := OMP_NUM_THREADS=1 ctest --output-on-failure --parallel $(TEST_JOBS)
+CONFIGURE := cmake -S . -G Ninja
+# LibTorch is not built with the sanitizers: what it keeps until exit looks like a leak, and
+# containers that cross its border look overflown.
+ASAN_ENV := ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0 UBSAN_OPTIONS=print_stacktrace=1
+
+##@ Use
+
+.PHONY: demo
+demo: build ## Build, then adapt a small network before your eyes
+	@build/cli/gala demo
+
+.PHONY: build
+build: build/build.ninja ## Build the program: build/cli/gala
+	@cmake --build build --parallel $(JOBS) --target gala_cli
+
+.PHONY: install
+install: build ## Install library, headers and program below PREFIX (default /usr/local)
+	@cmake --install build --prefix "$(PREFIX)"
+
+##@ Develop
+
+.PHONY: test
+test: all ## Build everything and run every test (ARGS='-R Gala' for some)
+	@$(CTEST) --test-dir build $(ARGS)
+
+.PHONY: all
+all: build/build.ninja ## Build library, program and tests
+	@cmake --build build --parallel $(JOBS)
+
+.PHONY: asan
+asan: build-asan/build.ninja ## The fast tests under AddressSanitizer and UBSan (build-asan/)
+	@$(ASAN_ENV) cmake --build build-asan --parallel $(JOBS)
+	@$(ASAN_ENV) $(CTEST) --test-dir build-asan -LE 'slow|install|house' $(ARGS)
+
+.PHONY: format
+format: deps ## Format every C++ file in place
+	@tools/check-format --fix
+
+.PHONY: check
+check: build ## Check format, include order and docs; seconds
+	@tools/check-format
+	@tools/check-includes
+	@tools/check-docs --program build/cli/gala
+
+.PHONY: tidy
+tidy: build-tidy/build.ninja ## clang-tidy over the sources (minutes; FILES='gala/base/spec.cpp' for some)
+	@tools/tidy build-tidy $(FILES)
+
+##@ Care
+
+.PHONY: deps
+deps: ## Install what is missing: packages, .venv, LibTorch
+	@tools/bootstrap
+
+.PHONY: clean
+clean: ## Remove what was built; .venv and .deps stay
+	@rm -rf build build-asan build-tidy
+
+.PHONY: distclean
+distclean: clean ## Remove what was installed here, too
+	@rm -rf .venv .deps
+
+.PHONY: help
+help: ## This page
+	@awk 'BEGIN { \
+	    bold = ENVIRON["NO_COLOR"] == "" && ENVIRON["GALA_TERMINAL"] ? "\033[1m" : ""; \
+	    blue = bold == "" ? "" : "\033[36m"; plain = bold == "" ? "" : "\033[0m"; \
+	    print bold "gala" plain ": classifiers that adapt to what they see, one layer at a time"; } \
+	  /^##@/ { print "\n" bold substr($$0, 5) plain } \
+	  /^[a-z]+:.*## / { name = $$1; sub(/:.*/, "", name); sub(/.*## /, ""); \
+	    printf "  %smake %-10s%s %s\n", blue, name, plain, $$0 } \
+	  END { print "\nStart with " bold "make demo" plain ", then " bold "make test" plain "." }' \
+	  $(MAKEFILE_LIST)
+
+help: export GALA_TERMINAL := $(shell [ -t 1 ] && echo 1)
+
+# Configured once; ninja itself notices changed CMake files. The prefix is compared, so that another
+# LibTorch leads to a fresh folder.
+.PHONY: FORCE
+build/build.ninja build-asan/build.ninja build-tidy/build.ninja: deps
+build/build.ninja: FORCE
+	@tools/configure build -DCMAKE_BUILD_TYPE=$(BUILD_TYPE)
+
+build-asan/build.ninja: FORCE
+	@tools/configure build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGALA_SANITIZE=ON \
+	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1'
+
+build-tidy/build.ninja: FORCE
+	@tools/configure build-tidy -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+	  -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_COMPILER_LAUNCHER=
