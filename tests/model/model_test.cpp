@@ -219,6 +219,42 @@ TEST(Forward, NeverChangesStatisticsInTheOtherModes) {
   }
 }
 
+/// Where there is a GPU: in double precision both devices give the same numbers.
+TEST(Forward, GivesTheSameOnTheGpu) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no GPU";
+  for (const char* spec : {"resnet18:classes=5", kSmall, "resnext29:base_width=4,classes=5"}) {
+    for (const NormMode& mode :
+         {NormMode::parse("source"), NormMode::parse("batch"), NormMode::parse("blend:weight=0.3"),
+          NormMode::parse("running:momentum=0.2"), NormMode{.kind = NormKind::kTraining}}) {
+      const at::Tensor batch = images(3, 40, 40).to(at::kDouble);
+      std::vector<at::Tensor> seen[2];
+      for (const at::DeviceType device : {at::kCPU, at::kCUDA}) {
+        const auto model = make(spec, 4);
+        model->set_norm_mode(mode);
+        for (Parameter& parameter : model->parameters()) {
+          parameter.value = parameter.value.to(at::kDouble).set_requires_grad(true);
+        }
+        for (Buffer& buffer : model->buffers()) buffer.value = buffer.value.to(at::kDouble);
+        model->to(device);
+        EXPECT_EQ(model->device().type(), device);
+        const Output output = model->forward(batch.to(device));
+        output.logits.square().mean().backward();
+        auto& tensors = seen[device == at::kCUDA];
+        tensors.push_back(output.logits.detach().cpu());
+        for (const Parameter& parameter : model->parameters()) {
+          tensors.push_back(parameter.value.grad().cpu());
+        }
+        for (const Buffer& buffer : model->buffers()) tensors.push_back(buffer.value.cpu());
+      }
+      for (std::size_t i = 0; i < seen[0].size(); ++i) {
+        const double error = (seen[0][i] - seen[1][i]).norm().item<double>();
+        EXPECT_LE(error, 1e-8 * seen[0][i].norm().item<double>())
+            << spec << " " << mode.to_string() << " " << i;
+      }
+    }
+  }
+}
+
 /// The slots take tensors of any floating type: in double precision, differences are exact enough.
 class FiniteDifferences : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 

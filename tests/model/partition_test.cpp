@@ -116,6 +116,7 @@ TEST(Filter, LeavesOutHeadAndNorms) {
   EXPECT_EQ(count({.head = false}), 60u);
   EXPECT_EQ(count({.norms = false}), 22u);
   EXPECT_EQ(count({.head = false, .norms = false}), 20u);
+  EXPECT_EQ(count({.others = false}), 40u);
 }
 
 TEST(Filter, TakesPatternsOnTensorsAndModules) {
@@ -145,7 +146,7 @@ TEST(Filter, RefusesToLeaveNothing) {
   const auto model = make("resnet18");
   EXPECT_EQ(message_of(*model, {.head = false, .include = {"fc.*"}}),
             "no parameter of resnet18 is left to adapt (partition module, head no, norms yes, "
-            "include [fc.*], exclude [])");
+            "others yes, include [fc.*], exclude [])");
   EXPECT_THROW(adapted_parameters(*model, {.include = {"fc"}}, Granularity::kBlock), ConfigError);
 }
 
