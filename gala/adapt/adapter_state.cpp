@@ -77,7 +77,8 @@ void Adapter::load(const State& state) {
   if (values.value("fingerprint", "") != fingerprint()) {
     fail("the state was saved for another model, other source weights or another partition");
   }
-  for (const auto& [name, value] : settings().items()) {
+  const nlohmann::json current = settings();
+  for (const auto& [name, value] : current.items()) {
     const auto& saved = values.at("settings").at(name);
     if (saved != value) {
       fail("the state was saved with {} {}, this run has {}", name, saved.dump(), value.dump());

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "gala/adapt/guard.h"
+#include "gala/base/error.h"
+#include "gala/data/dataset.h"
+#include "gala/data/stream.h"
+#include "gala/loss/loss.h"
+#include "gala/model/model.h"
+#include "gala/optim/optimizer.h"
+#include "gala/select/selector.h"
+
+namespace gala {
+namespace {
+
+struct Kind {
+  std::string name;   ///< as asked for: "losses"
+  std::string usage;  ///< where such a spec is written
+  std::function<std::vector<MethodInfo>()> describe;
+};
+
+std::vector<MethodInfo> describe_guards() {
+  return {{"off", "nothing is watched", {}},
+          {"warn", "collapse is said, and changes no number", describe_options<GuardOptions>()},
+          {"stop", "the parameters stay as they are from then on", describe_options<GuardOptions>()},
+          {"rollback", "back to the source or to the last healthy parameters",
+           describe_options<GuardOptions>()}};
+}
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {
+      {"losses", "--loss", [] { return describe_registry<Loss>(loss_registry()); }},
+      {"selectors", "--select",
+       [] { return describe_registry<Selector, std::uint64_t>(selector_registry()); }},
+      {"optimizers", "--optimizer", [] { return describe_registry<Optimizer>(optimizer_registry()); }},
+      {"models", "--model", [] { return describe_registry<Model>(model_registry()); }},
+      {"norms", "--norm", [] { return describe_norm_modes(); }},
+      {"guards", "--guard", [] { return describe_guards(); }},
+      {"datasets", "--data", [] { return describe_registry<DataSource>(data_registry()); }},
+      {"streams", "--stream",
+       [] {
+         return describe_registry<Stream, const DataSource&, std::uint64_t>(stream_registry());
+       }},
+  };
+  return all;
+}
+
+void print_text(const Kind& kind) {
+  std::cout << kind.name << " (" << kind.usage << ")\n";
+  for (const MethodInfo& method : kind.describe()) {
+    std::cout << fmt::format("  {:<26}{}\n", method.name, method.summary);
+    for (const OptionInfo& option : method.options) {
+      std::cout << fmt::format("    {:<24}{} [{}; {}]\n",
+                               option.name + "=" + option.default_value, option.help, option.type,
+                               option.default_value.empty() ? "none" : option.default_value);
+    }
+  }
+  std::cout << '\n';
+}
+
+nlohmann::ordered_json to_json(const Kind& kind) {
+  auto methods = nlohmann::ordered_json::array();
+  for (const MethodInfo& method : kind.describe()) {
+    auto options = nlohmann::ordered_json::array();
+    for (const OptionInfo& option : method.options) {
+      options.push_back({{"name", option.name},
+                         {"type", option.type},
+                         {"default", option.default_value},
+                         {"help", option.help}});
+    }
+    methods.push_back({{"name", method.name}, {"summary", method.summary}, {"options", options}});
+  }
+  return methods;
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& program) {
+  struct Flags {
+    std::string kind;
+    bool json = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = program.add_subcommand("list", "Everything that can be named in a spec");
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds()) names.push_back(kind.name);
+  command->add_option("kind", flags->kind, fmt::format("{}", fmt::join(names, ", ")));
+  command->add_flag("--json", flags->json, "as JSON");
+  command->footer("Examples:\n  gala list selectors\n  gala list --json");
+  command->callback([flags, names] {
+    if (!flags->kind.empty() && std::find(names.begin(), names.end(), flags->kind) == names.end()) {
+      fail<ConfigError>("unknown kind \"{}\"{}", flags->kind, suggestion(flags->kind, names));
+    }
+    nlohmann::ordered_json json;
+    for (const Kind& kind : kinds()) {
+      if (!flags->kind.empty() && kind.name != flags->kind) continue;
+      if (flags->json) {
+        json[kind.name] = to_json(kind);
+      } else {
+        print_text(kind);
+      }
+    }
+    if (flags->json) std::cout << json.dump(2) << '\n';
+  });
+}
+
+}  // namespace gala

@@ -1,0 +1,61 @@
+#include "cli/model_flags.h"
+
+#include <ATen/Context.h>
+
+#include "cli/text.h"
+#include "gala/base/error.h"
+#include "gala/model/weights.h"
+
+namespace gala {
+namespace {
+
+at::Device parse_device(const std::string& text) {
+  if (text == "cpu") return at::kCPU;
+  if (text != "cuda" && !text.starts_with("cuda:")) {
+    fail<ConfigError>("--device {}: unknown (expected cpu, cuda or cuda:N)", text);
+  }
+  if (!at::globalContext().hasCUDA()) {
+    fail<ConfigError>("--device {}: no CUDA device can be used here (a LibTorch with CUDA and a GPU "
+                      "are needed)", text);
+  }
+  std::int64_t index = 0;
+  if (text != "cuda" && (!parse_value(std::string_view(text).substr(5), index) || index < 0 ||
+                         index >= at::globalContext().getNumGPUs())) {
+    fail<ConfigError>("--device {}: there are {} CUDA devices", text, at::globalContext().getNumGPUs());
+  }
+  return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
+}
+
+}  // namespace
+
+void ModelFlags::add_to(CLI::App& command) {
+  command.add_option("--model", model,
+                     "network, such as resnet18:classes=7 (not needed when the weights name it)");
+  command.add_option("--weights", weights, "safetensors or PyTorch checkpoint");
+}
+
+std::unique_ptr<Model> ModelFlags::open(bool quiet) const {
+  const at::Device target = parse_device(device);
+  const NormMode mode = NormMode::parse(norm);
+  std::string spec = model;
+  if (spec.empty()) {
+    if (weights.empty()) fail<ConfigError>("--model or --weights must be given");
+    spec = read_weights(weights).metadata.value("model", "");
+    if (spec.empty()) {
+      fail<ConfigError>("--weights {}: the file does not name its network; give --model", weights);
+    }
+  }
+  std::unique_ptr<Model> network = make_model(Spec::parse(spec), static_cast<std::uint64_t>(seed));
+  if (weights.empty()) {
+    warn("no --weights: the network starts from a random initialisation (seed " +
+             std::to_string(seed) + ") and knows nothing", quiet);
+  } else if (!load_weights(*network, weights)) {
+    warn(weights + " does not say how its images are prepared: using the default of " +
+             network->spec().name + " " + network->preprocessing().to_json().dump(), quiet);
+  }
+  network->to(target);
+  network->set_norm_mode(mode);
+  return network;
+}
+
+}  // namespace gala

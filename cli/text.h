@@ -1,0 +1,44 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gala {
+
+/// Rows as aligned columns, two spaces apart; the first row is the heading. Columns that hold only
+/// numbers are aligned to the right.
+std::string format_table(const std::vector<std::vector<std::string>>& rows);
+
+/// 1234567 as "1,234,567".
+std::string with_commas(std::int64_t number);
+
+/// "3 s", "4 min 05 s", "2 h 03 min".
+std::string format_duration(double seconds);
+
+/// How far a long piece of work has come: a bar with rate and time left on a terminal, a plain line
+/// now and then elsewhere, nothing when quiet. Writes to standard error.
+class Progress {
+ public:
+  Progress(std::string label, std::int64_t total, std::int64_t done, bool quiet);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// `note` is a short status, such as the accuracy so far.
+  void advance(std::int64_t done, const std::string& note);
+  /// Clears the bar, so that other lines can be written.
+  void clear();
+
+ private:
+  std::string label_;
+  std::int64_t total_, first_;
+  bool quiet_, terminal_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point start_, last_;
+};
+
+/// Writes "warning: ..." to standard error unless quiet.
+void warn(const std::string& message, bool quiet = false);
+
+}  // namespace gala

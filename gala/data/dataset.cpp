@@ -1,0 +1,94 @@
+#include "gala/data/dataset.h"
+
+#include <limits>
+
+#include "gala/base/interrupt.h"
+#include "gala/data/array_dataset.h"
+#include "gala/data/image_folder.h"
+
+namespace gala {
+namespace {
+
+/// The registry line of a data set: an options struct and the function that opens its domains.
+template <class Options, std::vector<Domain> (*open)(const Options&)>
+constexpr RegistryEntry<DataSource> data_entry(std::string_view name, std::string_view summary) {
+  return {name, summary,
+          [](const Spec& spec) {
+            const Options options = parse_options<Options>(spec, DataSource::kKind);
+            return std::make_unique<DataSource>(
+                DataSource{options_to_spec(spec.name, options), open(options)});
+          },
+          &describe_options<Options>};
+}
+
+constexpr auto kDataSets = std::to_array<RegistryEntry<DataSource>>({
+    data_entry<ArraysOptions, open_arrays>(
+        "arrays", "NumPy arrays: uint8 N x H x W x C (C is 1 or 3), or float32 N x C x H x W"),
+    data_entry<FolderOptions, open_folder>(
+        "folder", "a folder of JPEG and PNG files, one folder a class, or none"),
+});
+
+}  // namespace
+
+Subset::Subset(std::shared_ptr<const Dataset> whole, std::vector<std::int64_t> indices)
+    : whole_(std::move(whole)), indices_(std::move(indices)) {
+  set_classes(whole_->classes(), whole_->class_names());
+}
+
+std::int64_t DataSource::classes() const {
+  std::int64_t classes = 0;
+  for (const Domain& domain : domains) classes = std::max(classes, domain.data->classes());
+  return classes;
+}
+
+const std::vector<std::string>& DataSource::class_names() const {
+  const Domain* richest = &domains.front();
+  for (const Domain& domain : domains) {
+    if (domain.data->class_names().size() > richest->data->class_names().size()) richest = &domain;
+  }
+  return richest->data->class_names();
+}
+
+std::span<const RegistryEntry<DataSource>> data_registry() {
+  return kDataSets;
+}
+
+DataSource open_data(const Spec& spec) {
+  DataSource source = std::move(*make_from_registry(data_registry(), spec));
+  for (const Domain& domain : source.domains) {
+    if (domain.data->size() == 0) {
+      fail<ConfigError>("{}: {} holds no pictures", source.spec.to_string(), domain.name);
+    }
+  }
+  if (source.domains.empty()) fail<ConfigError>("{}: holds no domains", source.spec.to_string());
+  return source;
+}
+
+std::string content_hash(const DataSource& source) {
+  Sha256 hash;
+  for (const Domain& domain : source.domains) {
+    // The only domain's name is often that of its folder, and says where the data lies.
+    if (source.domains.size() > 1) hash.update(fmt::format("domain {}\n", domain.name));
+    for (std::int64_t i = 0; i < domain.data->size(); ++i) {
+      if (interrupted()) throw Interrupted("stopped while hashing the data");
+      hash.update(fmt::format("label {}\n", domain.data->label(i)));
+      domain.data->hash_item(i, hash);
+    }
+  }
+  return hash.hex();
+}
+
+void check_labels(std::span<const std::int64_t> labels, std::int64_t count,
+                  const std::string& path) {
+  if (static_cast<std::int64_t>(labels.size()) != count) {
+    fail<ConfigError>("{}: {} labels for {} pictures", path, labels.size(), count);
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0 || labels[i] > std::numeric_limits<std::int32_t>::max()) {
+      fail<ConfigError>("{}: label {} at row {} is out of range (expected 0 to 2147483647)", path,
+                        labels[i], i);
+    }
+  }
+}
+
+}  // namespace gala

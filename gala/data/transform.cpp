@@ -1,0 +1,51 @@
+#include "gala/data/transform.h"
+
+#include "gala/base/error.h"
+
+namespace gala {
+
+PixelView view_of(const Image& image) {
+  return {image.pixels.data(), image.height, image.width, image.width * 3};
+}
+
+Normalizer::Normalizer(const Preprocessing& preprocessing) {
+  const bool reversed = preprocessing.channels == "bgr";
+  if (!reversed && preprocessing.channels != "rgb") {
+    fail<ConfigError>("preprocessing: channels cannot be \"{}\" (expected rgb|bgr)",
+                      preprocessing.channels);
+  }
+  for (std::size_t c = 0; c < 3; ++c) {
+    channel_[c] = static_cast<int>(reversed ? 2 - c : c);
+    const auto mean = static_cast<float>(preprocessing.mean[c]);
+    const auto std = static_cast<float>(preprocessing.std[c]);
+    for (std::size_t level = 0; level < 256; ++level) {
+      table_[c][level] = (static_cast<float>(level) / 255.0f - mean) / std;
+    }
+  }
+}
+
+void Normalizer::apply(PixelView source, float* out) const {
+  for (std::size_t c = 0; c < 3; ++c) {
+    const float* table = table_[c].data();
+    for (std::int64_t y = 0; y < source.height; ++y) {
+      const std::uint8_t* pixel = source.pixels + y * source.stride + channel_[c];
+      for (std::int64_t x = 0; x < source.width; ++x) *out++ = table[pixel[3 * x]];
+    }
+  }
+}
+
+EvaluationTransform::EvaluationTransform(const Preprocessing& preprocessing)
+    : size_(preprocessing.size),
+      filter_(parse_filter(preprocessing.interpolation)),
+      normalizer_(preprocessing) {
+  if (size_ < 1 || size_ > 16384) {
+    fail<ConfigError>("preprocessing: size cannot be {} (expected 1 to 16384)", size_);
+  }
+}
+
+void EvaluationTransform::apply(const Image& image, std::uint64_t, std::uint64_t,
+                                TransformScratch& scratch, float* out) const {
+  normalizer_.apply(scratch.resizer.resize(view_of(image), size_, size_, filter_), out);
+}
+
+}  // namespace gala

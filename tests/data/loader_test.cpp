@@ -1,0 +1,192 @@
+#include "gala/data/loader.h"
+
+#include <ATen/ATen.h>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "gala/base/random.h"
+#include "support.h"
+
+namespace gala {
+namespace {
+
+using test::counting_pictures;
+using test::fixture;
+using test::message_of;
+using test::read_text;
+using test::TemporaryFolder;
+using test::write_text;
+
+Preprocessing plain(std::int64_t size) {
+  Preprocessing preprocessing;
+  preprocessing.size = size;
+  return preprocessing;
+}
+
+Stream stream_over(std::shared_ptr<const Dataset> data, const std::string& spec = "single") {
+  return make_stream(Spec::parse(spec), {{}, {{"only", std::move(data)}}}, 1);
+}
+
+/// Pictures that take a random while, and some of which cannot be read.
+class SlowPictures : public Dataset {
+ public:
+  SlowPictures(std::int64_t size, std::set<std::int64_t> broken, int microseconds)
+      : size_(size), broken_(std::move(broken)), microseconds_(microseconds) {}
+  std::int64_t size() const override { return size_; }
+  std::int64_t label(std::int64_t) const override { return -1; }
+  void read(std::int64_t index, Image& into) const override {
+    ++reads;
+    const auto wait = Random(3, "wait", {static_cast<std::uint64_t>(index)})
+                          .below(static_cast<std::uint64_t>(microseconds_) + 1);
+    std::this_thread::sleep_for(std::chrono::microseconds(wait));
+    if (broken_.contains(index)) throw FormatError(item_name(index), "broken");
+    into.shape_pixels(1, 1);
+    std::fill(into.pixels.begin(), into.pixels.end(), static_cast<std::uint8_t>(index));
+  }
+  std::string item_name(std::int64_t index) const override { return fmt::format("p{}", index); }
+  void hash_item(std::int64_t, Sha256&) const override {}
+
+  mutable std::atomic<int> reads{0};
+
+ private:
+  std::int64_t size_;
+  std::set<std::int64_t> broken_;
+  int microseconds_;
+};
+
+std::vector<int> levels(const Batch& batch) {
+  std::vector<int> found;
+  for (std::int64_t i = 0; i < batch.size(); ++i) {
+    found.push_back(static_cast<int>(std::lround(batch.images[i][0][0][0].item<float>() * 255)));
+  }
+  return found;
+}
+
+TEST(Loader, KeepsTheOrderOnAnyNumberOfThreads) {
+  const Stream stream =
+      stream_over(std::make_shared<SlowPictures>(203, std::set<std::int64_t>{}, 300));
+  for (int threads : {0, 1, 2, 5}) {
+    Loader loader(stream, plain(1), {.batch_size = 20, .threads = threads});
+    std::int64_t position = 0, number = 0;
+    while (const auto batch = loader.next()) {
+      EXPECT_EQ(batch->number, number++);
+      EXPECT_EQ(batch->images.sizes(), (std::vector<std::int64_t>{batch->size(), 3, 1, 1}));
+      const auto found = levels(*batch);
+      for (std::size_t i = 0; i < found.size(); ++i, ++position) {
+        EXPECT_EQ(found[i], position);
+        EXPECT_EQ(batch->positions[i], position);
+      }
+    }
+    EXPECT_EQ(position, 203);
+    EXPECT_EQ(number, 11);
+    EXPECT_EQ(loader.batch_count(), 11);
+    EXPECT_FALSE(loader.next());
+  }
+}
+
+TEST(Loader, GivesLabelsAndDomains) {
+  const Stream stream = stream_over(counting_pictures(5, 3));
+  Loader loader(stream, plain(2), {.batch_size = 4, .threads = 1});
+  const auto batch = loader.next();
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(batch->labels, (std::vector<std::int64_t>{0, 1, 2, 0}));
+  EXPECT_EQ(batch->domains, (std::vector<std::int32_t>{0, 0, 0, 0}));
+  EXPECT_EQ(loader.next()->size(), 1);
+}
+
+TEST(Loader, ThrowsTheFirstErrorAtItsBatchAndThenAgain) {
+  const Stream stream =
+      stream_over(std::make_shared<SlowPictures>(100, std::set<std::int64_t>{37, 33, 80}, 200));
+  for (int threads : {0, 3}) {
+    Loader loader(stream, plain(1), {.batch_size = 10, .threads = threads});
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(loader.next());
+    EXPECT_EQ(message_of<FormatError>([&] { loader.next(); }), "p33: broken");
+    EXPECT_EQ(message_of<FormatError>([&] { loader.next(); }), "p33: broken");
+  }
+}
+
+TEST(Loader, SkipsAndCountsUnreadablePicturesWhenAsked) {
+  const Stream stream =
+      stream_over(std::make_shared<SlowPictures>(12, std::set<std::int64_t>{1, 4, 5, 6, 7}, 50));
+  for (int threads : {0, 2}) {
+    Loader loader(stream, plain(1), {.batch_size = 4, .threads = threads, .skip_unreadable = true});
+    auto batch = loader.next();
+    EXPECT_EQ(levels(*batch), (std::vector<int>{0, 2, 3}));
+    EXPECT_EQ(batch->positions, (std::vector<std::int64_t>{0, 2, 3}));
+    batch = loader.next();
+    EXPECT_EQ(levels(*batch), (std::vector<int>{8, 9, 10, 11}));
+    EXPECT_EQ(batch->number, 2);
+    EXPECT_FALSE(loader.next());
+    EXPECT_EQ(loader.skipped(), (std::vector<std::string>{"p1: broken", "p4: broken", "p5: broken",
+                                                          "p6: broken", "p7: broken"}));
+  }
+}
+
+TEST(Loader, NamesTheFileThatLies) {
+  const TemporaryFolder folder;
+  write_text(folder / "a/1.png", read_text(fixture("grey8.png")));
+  write_text(folder / "a/2.png", "");
+  const DataSource source = open_data(Spec{"folder", {{"path", folder.path().string()}}});
+  const Stream stream = make_stream(Spec::parse("single"), source, 0);
+  Loader loader(stream, plain(8), {.batch_size = 2});
+  EXPECT_EQ(message_of<FormatError>([&] { loader.next(); }),
+            (folder / "a/2.png").string() + ": the file is empty");
+}
+
+TEST(Loader, GoesOnWhereItIsTold) {
+  const Stream stream = stream_over(counting_pictures(50, 2));
+  Loader whole(stream, plain(2), {.batch_size = 8});
+  for (int i = 0; i < 3; ++i) whole.next();
+  Loader rest(stream, plain(2), {.batch_size = 8, .first_position = 24});
+  while (const auto expected = whole.next()) {
+    const auto batch = rest.next();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->number, expected->number);
+    EXPECT_TRUE(at::equal(batch->images, expected->images));
+  }
+  EXPECT_FALSE(rest.next());
+  EXPECT_FALSE(Loader(stream, plain(2), {.batch_size = 8, .first_position = 50}).next());
+  for (std::int64_t wrong : {-8, 3, 49, 56}) {
+    EXPECT_CONTAINS(message_of<ConfigError>([&] {
+                      Loader(stream, plain(2), {.batch_size = 8, .first_position = wrong});
+                    }),
+                    "does not begin a batch");
+  }
+}
+
+TEST(Loader, WorksAheadOnlyAsFarAsAllowed) {
+  const auto data = std::make_shared<SlowPictures>(1000, std::set<std::int64_t>{}, 0);
+  const Stream stream = stream_over(data);
+  Loader loader(stream, plain(1), {.batch_size = 10, .threads = 2, .prefetch = 3});
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(data->reads, 30);
+  loader.next();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(data->reads, 40);
+}
+
+TEST(Loader, StopsAtOnceWhenDestroyed) {
+  const auto data = std::make_shared<SlowPictures>(1000, std::set<std::int64_t>{}, 20000);
+  const Stream stream = stream_over(data);
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Loader loader(stream, plain(1), {.batch_size = 500, .threads = 2});
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  // 1000 pictures would take 5 s on two threads.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1000));
+}
+
+TEST(Loader, ResizesOnlyWhatIsNotOfTheRightSize) {
+  const Stream stream = stream_over(counting_pictures(3, 0, 100));
+  Loader loader(stream, plain(5), {.batch_size = 3});
+  const auto batch = loader.next();
+  EXPECT_EQ(batch->images.sizes(), (std::vector<std::int64_t>{3, 3, 5, 5}));
+  EXPECT_TRUE(at::allclose(batch->images[2], at::full({3, 5, 5}, 102 / 255.0f)));
+}
+
+}  // namespace
+}  // namespace gala
