@@ -4,7 +4,6 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "gala/base/error.h"
@@ -43,38 +42,42 @@ Answer Adapter::answer(const at::Tensor& images) {
 
 Output Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
                            std::vector<StepRecord>& steps) {
-  const auto start = std::chrono::steady_clock::now();
-  const c10::AutoGradMode with_gradients(true);
-  Output output = model_.forward(images, /*update_statistics=*/first_of_batch);
-  const LossTerms terms = loss_->evaluate(output);
-  terms.value.backward();
-  const Gradients gradients = Gradients::take(*arena_);
-
   StepRecord record;
   record.step = totals_.steps + 1;
   record.window_step = clock_.window_step;
   record.batch = totals_.batches;
+  Stopwatch watch;
+
+  const c10::AutoGradMode with_gradients(true);
+  Output output = model_.forward(images, /*update_statistics=*/first_of_batch);
+  const LossTerms terms = loss_->evaluate(output);
+  record.times.forward = watch.lap();
+  terms.value.backward();
+  const Gradients gradients = Gradients::take(*arena_);
+  record.times.backward = watch.lap();
+
   record.loss = terms.value.item<double>();
   record.confident = terms.confident.item<std::int64_t>();
   record.gradient_norm = norm(gradients);
   record.refused = !std::isfinite(record.loss) || !std::isfinite(record.gradient_norm);
-  if (!record.refused) choose_and_move(gradients, record);
-  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-  record.milliseconds = time.count();
+  if (!record.refused) choose_and_move(gradients, record, watch);
   count(record);
   steps.push_back(std::move(record));
   return output;
 }
 
-void Adapter::choose_and_move(const Gradients& gradients, StepRecord& record) {
+void Adapter::choose_and_move(const Gradients& gradients, StepRecord& record, Stopwatch& watch) {
   if (clock_.opens_window()) {
     displacement_->open_window(*arena_);
     if (window_.resets_optimizer) optimizer_->reset();
   }
   const auto sums = optimizer_->measure(gradients, *arena_, layers_, *displacement_);
+  record.times.measure = watch.lap();
   const std::vector<double> weights = selector_->select(
       {layers_, sums, clock_, optimizer_->learning_rate(), gradients, *arena_});
+  record.times.select = watch.lap();
   optimizer_->apply(gradients, *arena_, layers_, *displacement_, weights);
+  record.times.apply = watch.lap();
   clock_.advance(window_.length);
 
   for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -156,7 +159,6 @@ void Adapter::reset() {
   stopped_ = false;
 }
 
-/// Parameters, statistics, moments, displacement and clock as at the start; counts go on.
 void Adapter::restart() {
   restore(source_);
   optimizer_->reset();

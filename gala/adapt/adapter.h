@@ -9,6 +9,7 @@
 
 #include "gala/adapt/guard.h"
 #include "gala/adapt/step_record.h"
+#include "gala/base/stopwatch.h"
 #include "gala/loss/loss.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
@@ -82,6 +83,9 @@ class Adapter {
   /// Back to the source: parameters, statistics, moments, displacement, clock, counts.
   void reset();
 
+  /// The same, but the counts go on: for a stream that begins anew from the source.
+  void restart();
+
   Model& model() { return model_; }
   const Model& model() const { return model_; }
   const ParameterArena& parameters() const { return *arena_; }
@@ -107,13 +111,12 @@ class Adapter {
 
   bool adapts_now() const;
   Output adapt_once(const at::Tensor& images, bool first_of_batch, std::vector<StepRecord>& steps);
-  void choose_and_move(const Gradients& gradients, StepRecord& record);
+  void choose_and_move(const Gradients& gradients, StepRecord& record, Stopwatch& watch);
   void count(const StepRecord& record);
   at::Tensor answer_from_source(const at::Tensor& images);
   void watch(Answer& answer);
   Snapshot take_snapshot() const;
   void restore(const Snapshot& snapshot);
-  void restart();
   double relative_displacement() const;
   bool keeps_healthy() const;
   std::string fingerprint() const;

@@ -45,7 +45,7 @@ nlohmann::ordered_json to_json(const StepRecord& record, const LayerPartition& l
   json["selected"] = Json::array();
   for (const std::size_t l : record.selected()) json["selected"].push_back(layers[l].name);
   json["gap"] = record.gap();
-  if (with_time) json["milliseconds"] = record.milliseconds;
+  if (with_time) json["milliseconds"] = record.times.total();
   return json;
 }
 

@@ -15,6 +15,17 @@ struct LayerRecord {
   double weight = 0;       ///< share of u that was applied
 };
 
+/// Where the time of a step went, in milliseconds.
+struct StepTimes {
+  double forward = 0;  ///< with the loss
+  double backward = 0;
+  double measure = 0;  ///< with the check that everything is finite
+  double select = 0;
+  double apply = 0;
+
+  double total() const { return forward + backward + measure + select + apply; }
+};
+
 /// What happened at one optimizer step.
 struct StepRecord {
   std::int64_t step = 0;         ///< 1, 2, ...; refused steps count
@@ -25,7 +36,7 @@ struct StepRecord {
   double gradient_norm = 0;
   bool refused = false;  ///< loss or gradient was not finite: nothing moved
   std::vector<LayerRecord> layers;  ///< empty when refused
-  double milliseconds = 0;
+  StepTimes times;
 
   /// Indices of the layers that moved.
   std::vector<std::size_t> selected() const;

@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace gala {
+
+/// Right answers, segment by segment of a stream. Knows the labels; nothing that adapts sees it.
+class Scores {
+ public:
+  explicit Scores(std::size_t segments) : right_(segments, 0), answered_(segments, 0) {}
+
+  /// Takes in the answers to one batch; a label below 0 is unknown. Returns how many were right.
+  std::int64_t add(std::size_t segment, const std::vector<std::int64_t>& predictions,
+                   const std::vector<std::int64_t>& labels);
+
+  /// Share of right answers among those with a label, 0..1; NaN when there are none.
+  double accuracy() const;
+  double accuracy(std::size_t segment) const;
+  std::int64_t answered() const;
+  std::int64_t answered(std::size_t segment) const { return answered_[segment]; }
+
+  nlohmann::json save() const { return {{"right", right_}, {"answered", answered_}}; }
+  void load(const nlohmann::json& state);
+
+ private:
+  std::vector<std::int64_t> right_, answered_;
+};
+
+/// "81.25 %", or "-" for NaN.
+std::string format_share(double share);
+
+}  // namespace gala
