@@ -3,10 +3,12 @@
 usage: make_weight_fixtures.py FOLDER        (a Python with torch)
 
 FOLDER is made anew. expected.json maps a file's name to its tensors in the order of the file, each
-with name, type (as LibTorch prints it), shape and all values as numbers.
+with name, type (as LibTorch prints it), shape and all values as numbers. plain.sha256 is the hash of
+the network in plain.pt.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -112,6 +114,16 @@ def small_network():
     return network
 
 
+def weight_hash(network):
+    """Parameters, then buffers: a line of name, type and shape, then the bytes."""
+    digest = hashlib.sha256()
+    for name, tensor in [*network.named_parameters(), *network.named_buffers()]:
+        if not name.endswith("num_batches_tracked"):
+            shape = ",".join(str(size) for size in tensor.shape)
+            digest.update(f"{name} Float [{shape}]\n".encode() + bytes_of(tensor))
+    return digest.hexdigest()
+
+
 def save(fixtures, file, content, tensors, **options):
     torch.save(content, fixtures.path(file), **options)
     fixtures.expect(file, tensors)
@@ -131,6 +143,8 @@ def write_checkpoints(fixtures):
     network = small_network()
     weights = network.state_dict()
     save(fixtures, "plain.pt", weights, weights)
+    with open(fixtures.path("plain.sha256"), "w") as file:
+        file.write(weight_hash(network))
     for protocol in (2, 3, 4, 5):
         save(fixtures, f"protocol{protocol}.pt", weights, weights, pickle_protocol=protocol)
     for key in ("state_dict", "model_state_dict", "model", "net", "params"):

@@ -1,0 +1,253 @@
+#include "gala/model/weights.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "gala/base/error.h"
+#include "gala/base/hash.h"
+#include "gala/model/mapped_file.h"
+#include "gala/model/safetensors.h"
+#include "gala/model/torch_checkpoint.h"
+
+namespace gala {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kMetadataKey = "gala";
+
+bool looks_like_safetensors(std::span<const unsigned char> bytes) {
+  if (bytes.size() < 9) return false;
+  std::uint64_t header_length = 0;
+  std::memcpy(&header_length, bytes.data(), sizeof(header_length));
+  constexpr std::uint64_t kLargestHeader = 100'000'000;
+  return header_length <= kLargestHeader && bytes[8] == '{';
+}
+
+bool looks_like_torch(std::string_view start) {
+  return start.starts_with("PK\x03\x04") || start.starts_with("PK\x05\x06") ||
+         (start.size() > 1 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5);
+}
+
+/// Says what the file is instead, as far as its beginning tells: failed downloads are common.
+[[noreturn]] void refuse_unknown(const std::string& path, std::string_view start) {
+  if (start.empty()) throw FormatError(path, "is empty");
+  if (start.starts_with("version ") && start.find("git-lfs") != std::string_view::npos) {
+    throw FormatError(path,
+                      "is a Git LFS pointer and not the file it stands for: fetch that with "
+                      "`git lfs pull`");
+  }
+  std::string lower(start);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto first = lower.find_first_not_of("\xef\xbb\xbf \t\r\n");
+  const auto begins = first == std::string::npos ? "" : lower.substr(first);
+  if (begins.starts_with("<!doctype html") || begins.starts_with("<html")) {
+    throw FormatError(path,
+                      "is a web page: the download went wrong (was a login or a confirmation "
+                      "asked for?)");
+  }
+  const bool is_text = std::all_of(start.begin(), start.end(), [](unsigned char c) {
+    return std::isprint(c) || std::isspace(c);
+  });
+  if (is_text) {
+    const auto line = start.substr(0, std::min<std::size_t>(start.find_first_of("\r\n"), 60));
+    throw FormatError(path, fmt::format("is text (\"{}\") and neither safetensors nor a PyTorch "
+                                        "checkpoint",
+                                        line));
+  }
+  throw FormatError(path, "is neither safetensors nor a PyTorch checkpoint");
+}
+
+json parse_metadata(const std::string& path, const std::string& text) {
+  constexpr int kDeepest = 8;
+  json metadata;
+  try {
+    metadata = json::parse(text, [&](int depth, json::parse_event_t, json&) {
+      if (depth > kDeepest) throw FormatError(path, "its metadata \"gala\" is nested too deeply");
+      return true;
+    });
+  } catch (const json::exception& error) {
+    throw FormatError(path,
+                      fmt::format("its metadata \"gala\" is not JSON: {:.200}", error.what()));
+  }
+  if (!metadata.is_object()) throw FormatError(path, "its metadata \"gala\" is not a JSON object");
+  return metadata;
+}
+
+/// A place for values in a network.
+struct Slot {
+  const std::string& name;
+  const at::Tensor& value;
+};
+
+std::vector<Slot> slots(const Model& model) {
+  std::vector<Slot> all;
+  for (const Parameter& parameter : model.parameters()) {
+    all.push_back({parameter.name, parameter.value});
+  }
+  for (const Buffer& buffer : model.buffers()) all.push_back({buffer.name, buffer.value});
+  return all;
+}
+
+/// "3 missing: a, b, c", cut after ten.
+std::string listed(std::string_view what, const std::vector<std::string>& items) {
+  constexpr std::size_t kMost = 10;
+  const auto end = items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), kMost));
+  return fmt::format(
+      "{} {}: {}{}", items.size(), what, fmt::join(items.begin(), end, ", "),
+      items.size() > kMost ? fmt::format(", and {} more", items.size() - kMost) : "");
+}
+
+/// The file's tensor for each slot, in their order, with every name and shape checked.
+std::vector<at::Tensor> match(const Model& model, const WeightFile& file, const std::string& path) {
+  std::map<std::string_view, at::Tensor> by_name;
+  for (const NamedTensor& item : file.tensors) by_name[item.name] = item.tensor;
+  std::vector<std::string> missing, unexpected, misshapen;
+  std::vector<at::Tensor> matched;
+  std::set<std::string_view> known;
+  for (const Slot& slot : slots(model)) {
+    known.insert(slot.name);
+    const auto found = by_name.find(slot.name);
+    if (found == by_name.end()) {
+      missing.push_back(slot.name);
+      continue;
+    }
+    const at::Tensor& tensor = found->second;
+    if (tensor.sizes() != slot.value.sizes() || !tensor.is_floating_point()) {
+      misshapen.push_back(fmt::format(
+          "{} is {} [{}] and should be Float [{}]", slot.name, c10::toString(tensor.scalar_type()),
+          fmt::join(tensor.sizes(), ", "), fmt::join(slot.value.sizes(), ", ")));
+    }
+    matched.push_back(tensor);
+  }
+  for (const NamedTensor& item : file.tensors) {
+    // PyTorch counts batches in every norm layer; nothing here needs the count.
+    if (!known.contains(item.name) && !item.name.ends_with("num_batches_tracked")) {
+      unexpected.push_back(item.name);
+    }
+  }
+  std::vector<std::string> problems;
+  if (!missing.empty()) problems.push_back(listed("missing", missing));
+  if (!unexpected.empty()) problems.push_back(listed("unexpected", unexpected));
+  if (!misshapen.empty()) problems.push_back(listed("of another shape or type", misshapen));
+  if (problems.empty()) return matched;
+  const auto made_from = file.metadata.find("model");
+  const std::string origin = made_from != file.metadata.end() && made_from->is_string()
+                                 ? fmt::format(" (they are of {})", made_from->get<std::string>())
+                                 : "";
+  throw FormatError(path, fmt::format("the weights do not fit {}{}: {}", model.spec().to_string(),
+                                      origin, fmt::join(problems, "; ")));
+}
+
+/// Copies as float32 on the CPU, all finite.
+std::vector<at::Tensor> convert(const Model& model, const std::vector<at::Tensor>& tensors,
+                                const std::string& path) {
+  const auto places = slots(model);
+  std::vector<at::Tensor> values;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    values.push_back(tensors[i].to(at::kFloat));
+    if (!at::isfinite(values.back()).all().item<bool>()) {
+      throw FormatError(path, fmt::format("tensor \"{}\" holds values that are not finite float32 "
+                                          "numbers",
+                                          places[i].name));
+    }
+  }
+  return values;
+}
+
+std::vector<std::string> parse_classes(const json& list, const Model& model,
+                                       const std::string& path) {
+  if (!list.is_array() ||
+      !std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_string(); })) {
+    throw FormatError(path, "its class names are not a list of texts");
+  }
+  if (static_cast<std::int64_t>(list.size()) != model.classes()) {
+    throw FormatError(path, fmt::format("names {} classes, but {} has {}", list.size(),
+                                        model.spec().to_string(), model.classes()));
+  }
+  return list.get<std::vector<std::string>>();
+}
+
+}  // namespace
+
+WeightFile read_weights(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  constexpr std::size_t kStart = 512;
+  const std::string_view start(reinterpret_cast<const char*>(bytes.data()),
+                               std::min(bytes.size(), kStart));
+  WeightFile result;
+  if (looks_like_safetensors(bytes)) {
+    Safetensors content = read_safetensors(path);
+    result.tensors = std::move(content.tensors);
+    const auto metadata = content.metadata.find(kMetadataKey);
+    if (metadata != content.metadata.end()) {
+      result.metadata = parse_metadata(path.string(), metadata->second);
+    }
+  } else if (looks_like_torch(start)) {
+    result.tensors = read_torch_checkpoint(path);
+  } else {
+    refuse_unknown(path.string(), start);
+  }
+  return result;
+}
+
+bool load_weights(Model& model, const std::filesystem::path& path) {
+  // Everything that can fail comes before the first change of the network.
+  const WeightFile file = read_weights(path);
+  const auto values = convert(model, match(model, file, path.string()), path.string());
+  std::optional<Preprocessing> preprocessing;
+  if (const auto found = file.metadata.find("preprocessing"); found != file.metadata.end()) {
+    try {
+      preprocessing = Preprocessing::from_json(*found);
+    } catch (const ConfigError& error) {
+      throw FormatError(path.string(), fmt::format("its metadata: {}", error.what()));
+    }
+  }
+  std::vector<std::string> classes;
+  if (const auto found = file.metadata.find("classes"); found != file.metadata.end()) {
+    classes = parse_classes(*found, model, path.string());
+  }
+
+  const at::NoGradGuard no_gradients;
+  const auto places = slots(model);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i].value.copy_(values[i]);
+  if (preprocessing) model.set_preprocessing(*preprocessing);
+  if (!classes.empty()) model.set_class_names(std::move(classes));
+  return preprocessing.has_value();
+}
+
+void save_weights(const Model& model, const std::filesystem::path& path) {
+  std::vector<NamedTensor> tensors;
+  for (const Slot& slot : slots(model)) tensors.push_back({slot.name, slot.value});
+  json metadata = {{"model", model.spec().to_string()},
+                   {"preprocessing", model.preprocessing().to_json()}};
+  if (!model.class_names().empty()) metadata["classes"] = model.class_names();
+  std::string text;
+  try {
+    text = metadata.dump();
+  } catch (const json::exception&) {
+    fail("{}: a class name is not UTF-8 text", path.string());
+  }
+  // `format` is what other readers of safetensors look for.
+  write_safetensors(path, tensors, {{kMetadataKey, text}, {"format", "pt"}});
+}
+
+std::string weight_hash(const Model& model) {
+  Sha256 hash;
+  for (const Slot& slot : slots(model)) {
+    const at::Tensor values = slot.value.detach().cpu().contiguous();
+    hash.update(fmt::format("{} {} [{}]\n", slot.name, c10::toString(values.scalar_type()),
+                            fmt::join(values.sizes(), ",")));
+    hash.update(values.const_data_ptr(), values.nbytes());
+  }
+  return hash.hex();
+}
+
+}  // namespace gala
