@@ -20,8 +20,8 @@ at::Device parse_device(const std::string& text) {
   }
   std::int64_t index = 0;
   if (text != "cuda" && (!parse_value(std::string_view(text).substr(5), index) || index < 0 ||
-                         index >= at::globalContext().getNumGPUs())) {
-    fail<ConfigError>("--device {}: there are {} CUDA devices", text, at::globalContext().getNumGPUs());
+                         index >= static_cast<std::int64_t>(at::getNumGPUs()))) {
+    fail<ConfigError>("--device {}: there are {} CUDA devices", text, static_cast<std::int64_t>(at::getNumGPUs()));
   }
   return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
 }

@@ -41,15 +41,20 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
       line += right[c] ? padding + row[c] : row[c] + padding;
       if (c + 1 < row.size()) line += "  ";
     }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    text += line;
+    text += '\n';
   }
   return text;
 }
 
 std::string with_commas(std::int64_t number) {
-  std::string text = fmt::format("{}", number);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
+  const std::string digits = fmt::format("{}", number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const std::size_t left = digits.size() - i;
+    if (i > 0 && left % 3 == 0 && digits[i - 1] != '-') text += ',';
+    text += digits[i];
   }
   return text;
 }

@@ -7,7 +7,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/file.h"
-#include "gala/data/mapped_file.h"
+#include "gala/base/mapped_file.h"
 
 namespace gala {
 namespace {
@@ -179,8 +179,8 @@ std::int64_t NpyArray::count() const {
 
 NpyArray read_npy(const std::filesystem::path& path) {
   const std::string name = path.string();
-  auto file = std::make_shared<const MappedFile>(path);
-  const auto bytes = file->bytes();
+  auto file = MappedFile::open(path);
+  const std::span<const std::byte> bytes = std::as_bytes(file->bytes());
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.size() < 10 || !text.starts_with(kMagic)) throw FormatError(name, "not a .npy file");
   const auto byte = [&](std::size_t i) { return std::size_t{static_cast<unsigned char>(text[i])}; };

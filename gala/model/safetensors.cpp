@@ -10,7 +10,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/file.h"
-#include "gala/model/mapped_file.h"
+#include "gala/base/mapped_file.h"
 #include "gala/model/raw_tensor.h"
 
 namespace gala {

@@ -11,7 +11,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/hash.h"
-#include "gala/model/mapped_file.h"
+#include "gala/base/mapped_file.h"
 #include "gala/model/safetensors.h"
 #include "gala/model/torch_checkpoint.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "gala/model/mapped_file.h"
+#include "gala/base/mapped_file.h"
 #include "gala/model/raw_tensor.h"
 
 namespace gala {

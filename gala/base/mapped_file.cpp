@@ -1,4 +1,4 @@
-#include "gala/model/mapped_file.h"
+#include "gala/base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
