@@ -56,9 +56,8 @@ void print_text(const Kind& kind) {
   for (const MethodInfo& method : kind.describe()) {
     std::cout << fmt::format("  {:<26}{}\n", method.name, method.summary);
     for (const OptionInfo& option : method.options) {
-      std::cout << fmt::format("    {:<24}{} [{}; {}]\n",
-                               option.name + "=" + option.default_value, option.help, option.type,
-                               option.default_value.empty() ? "none" : option.default_value);
+      std::cout << fmt::format("    {:<24}{} [{}]\n",
+                               option.name + "=" + option.default_value, option.help, option.type);
     }
   }
   std::cout << '\n';
