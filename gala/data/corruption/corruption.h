@@ -94,6 +94,7 @@ class Corruptor {
 
   Corruption corruption() const { return corruption_; }
   int severity() const { return severity_; }
+  std::uint64_t seed() const { return seed_; }
 
  private:
   Corruption corruption_;
