@@ -9,7 +9,7 @@ import struct
 import zlib
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageEnhance
 
 FOLDER = pathlib.Path("tests/data/fixtures")
 
@@ -103,6 +103,8 @@ def make_pngs():
 
 
 def make_resizes():
+    # Pillow resizes rows first; from version 12 or 13 on columns first where that is cheaper, which
+    # moves a level here and there.
     source = picture(47, 61, 9)
     np.save(FOLDER / "resize_source.npy", source)
     filters = {"nearest": Image.NEAREST, "box": Image.BOX, "bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC}
@@ -112,8 +114,30 @@ def make_resizes():
         np.save(FOLDER / f"resize_{name}_{width}x{height}.npy", np.asarray(resized))
 
 
+def make_colours():
+    source = picture(12, 16, 4)
+    image = Image.fromarray(source)
+    np.save(FOLDER / "colour_source.npy", source)
+    enhancers = {"brightness": ImageEnhance.Brightness, "contrast": ImageEnhance.Contrast, "saturation": ImageEnhance.Color}
+    for name, factor in [("brightness", 0.7), ("brightness", 1.3), ("contrast", 0.75), ("contrast", 1.25),
+                         ("saturation", 0.7), ("saturation", 1.3)]:
+        np.save(FOLDER / f"colour_{name}_{factor}.npy", np.asarray(enhancers[name](image).enhance(factor)))
+    for turn in [0.3, -0.2]:
+        hsv = np.array(image.convert("HSV"))
+        # Adding to an 8-bit hue wraps around, as in torchvision.
+        hsv[..., 0] = (hsv[..., 0].astype(int) + int(turn * 255)) % 256
+        np.save(FOLDER / f"colour_hue_{turn}.npy", np.asarray(Image.fromarray(hsv, "HSV").convert("RGB")))
+    np.save(FOLDER / "colour_grey.npy", np.asarray(image.convert("L").convert("RGB")))
+
+
+def make_batch():
+    save("batch.png", png(picture(3, 1024, 6).astype(int), 8, 2))
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     make_jpegs()
     make_pngs()
     make_resizes()
+    make_colours()
+    make_batch()

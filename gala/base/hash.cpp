@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+
+#include <fmt/format.h>
 
 namespace gala {
 namespace {
@@ -35,8 +38,8 @@ void Sha256::compress(const unsigned char* block) {
   for (std::size_t i = 0; i < 64; ++i) {
     const auto t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
                     ((e & f) ^ (~e & g)) + kRound[i] + w[i];
-    const auto t2 = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) +
-                    ((a & b) ^ (a & c) ^ (b & c));
+    const auto t2 =
+        (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
   }
   const std::array<std::uint32_t, 8> add{a, b, c, d, e, f, g, h};
@@ -76,6 +79,44 @@ std::string Sha256::hex() {
     for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[word >> shift & 15];
   }
   return text;
+}
+
+std::string md5_hex(std::string_view text) {
+  static constexpr std::array<std::array<int, 4>, 4> kTurns = {
+      {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}}};
+  std::string padded(text);
+  padded += '\x80';
+  padded.append((120 - padded.size() % 64) % 64, '\0');
+  for (int i = 0; i < 8; ++i) padded += static_cast<char>(std::uint64_t{text.size()} * 8 >> 8 * i);
+  std::array<std::uint32_t, 4> state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+  for (std::size_t block = 0; block < padded.size(); block += 64) {
+    std::array<std::uint32_t, 16> word{};
+    for (std::size_t i = 0; i < 64; ++i) {
+      word[i / 4] |= std::uint32_t{static_cast<unsigned char>(padded[block + i])} << 8 * (i % 4);
+    }
+    auto [a, b, c, d] = state;
+    for (std::uint32_t i = 0; i < 64; ++i) {
+      const std::uint32_t round = i / 16;
+      const std::uint32_t f = round == 0   ? (b & c) | (~b & d)
+                              : round == 1 ? (d & b) | (~d & c)
+                              : round == 2 ? b ^ c ^ d
+                                           : c ^ (b | ~d);
+      const std::uint32_t from = round == 0   ? i
+                                 : round == 1 ? 5 * i + 1
+                                 : round == 2 ? 3 * i + 5
+                                              : 7 * i;
+      // RFC 1321: the whole part of 2^32 |sin(i + 1)|.
+      const auto constant = static_cast<std::uint32_t>(std::abs(std::sin(i + 1.0)) * 0x1.0p32);
+      const std::uint32_t sum = a + f + constant + word[from % 16];
+      a = d, d = c, c = b, b += std::rotl(sum, kTurns[round][i % 4]);
+    }
+    state[0] += a, state[1] += b, state[2] += c, state[3] += d;
+  }
+  std::string hex;
+  for (std::uint32_t value : state) {
+    for (int i = 0; i < 4; ++i) hex += fmt::format("{:02x}", value >> 8 * i & 255);
+  }
+  return hex;
 }
 
 }  // namespace gala

@@ -23,4 +23,8 @@ class Sha256 {
   std::uint64_t length_ = 0;
 };
 
+/// The MD5 digest as 32 hexadecimal digits. Only for protocols that are defined by it (DomainBed's
+/// splits); it names nothing.
+std::string md5_hex(std::string_view text);
+
 }  // namespace gala

@@ -4,7 +4,11 @@
 
 #include "gala/base/interrupt.h"
 #include "gala/data/array_dataset.h"
+#include "gala/data/cifar.h"
+#include "gala/data/domainbed.h"
+#include "gala/data/idx.h"
 #include "gala/data/image_folder.h"
+#include "gala/data/tiny_imagenet.h"
 
 namespace gala {
 namespace {
@@ -26,6 +30,14 @@ constexpr auto kDataSets = std::to_array<RegistryEntry<DataSource>>({
         "arrays", "NumPy arrays: uint8 N x H x W x C (C is 1 or 3), or float32 N x C x H x W"),
     data_entry<FolderOptions, open_folder>(
         "folder", "a folder of JPEG and PNG files, one folder a class, or none"),
+    data_entry<CifarOptions, open_cifar10>("cifar10", "CIFAR-10"),
+    data_entry<CifarOptions, open_cifar100>("cifar100", "CIFAR-100, fine labels"),
+    data_entry<MnistOptions, open_mnist>("mnist", "MNIST"),
+    data_entry<FashionMnistOptions, open_fashion_mnist>("fashion_mnist", "Fashion-MNIST"),
+    data_entry<TinyImageNetOptions, open_tiny_imagenet>("tiny_imagenet",
+                                                        "Tiny ImageNet, 200 classes"),
+    data_entry<DomainBedOptions, open_domainbed>(
+        "domainbed", "PACS, VLCS, OfficeHome, TerraIncognita with DomainBed's splits"),
 });
 
 }  // namespace

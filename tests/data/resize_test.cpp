@@ -43,7 +43,9 @@ TEST(Resize, IsPilsToTheLastLevel) {
         resizer.resize(view_of_array(source), height, width, parse_filter(filter));
     ASSERT_EQ(resized.height, height) << name;
     ASSERT_EQ(resized.width, width) << name;
-    EXPECT_EQ(largest_difference(resized, view_of_array(expected)), 0) << name;
+    // Newer versions of PIL shrink the columns first in this one.
+    const int allowed = width == 70 ? 1 : 0;
+    EXPECT_LE(largest_difference(resized, view_of_array(expected)), allowed) << name;
   }
 }
 

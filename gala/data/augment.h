@@ -1,0 +1,64 @@
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "gala/base/random.h"
+#include "gala/data/transform.h"
+
+namespace gala {
+
+/// A rectangle of a picture, in pixels.
+struct CropWindow {
+  std::int64_t top = 0, left = 0, height = 0, width = 0;
+  bool operator==(const CropWindow&) const = default;
+};
+
+/// torchvision's RandomResizedCrop: up to ten tries at a part of the area (uniform in `smallest` .. 1)
+/// with an aspect log-uniform in 3/4 .. 4/3, placed uniformly; else the largest central window whose
+/// aspect is allowed.
+CropWindow random_window(std::int64_t height, std::int64_t width, double smallest, Random& random);
+
+// The colour changes of torchvision's ColorJitter on interleaved RGB bytes, with PIL's rounding.
+void adjust_brightness(std::span<std::uint8_t> pixels, double factor);
+void adjust_contrast(std::span<std::uint8_t> pixels, double factor);
+void adjust_saturation(std::span<std::uint8_t> pixels, double factor);
+/// `turn` is in full turns of the colour circle, -0.5 .. 0.5.
+void adjust_hue(std::span<std::uint8_t> pixels, double turn);
+/// Every channel becomes the luminance.
+void make_grey(std::span<std::uint8_t> pixels);
+
+/// DomainBed's training transform: a random window of 0.7 to 1 of the area resized to size x size, a
+/// flip with probability 1/2, brightness, contrast, saturation and hue by up to 0.3 in random order,
+/// grey with probability 0.1, normalisation. What is drawn depends on (seed, step, slot) alone.
+class DomainBedAugment : public Transform {
+ public:
+  DomainBedAugment(const Preprocessing& preprocessing, std::uint64_t seed);
+  std::int64_t size() const override { return size_; }
+  void apply(const Image& image, std::uint64_t step, std::uint64_t slot, TransformScratch& scratch,
+             float* out) const override;
+
+ private:
+  std::int64_t size_;
+  Filter filter_;
+  Normalizer normalizer_;
+  std::uint64_t seed_;
+};
+
+/// CIFAR's training transform: black padding of 4 pixels, a random crop of the original size, a flip
+/// with probability 1/2, normalisation. Pictures of another size are resized first.
+class CropFlipAugment : public Transform {
+ public:
+  CropFlipAugment(const Preprocessing& preprocessing, std::uint64_t seed, std::int64_t padding = 4);
+  std::int64_t size() const override { return size_; }
+  void apply(const Image& image, std::uint64_t step, std::uint64_t slot, TransformScratch& scratch,
+             float* out) const override;
+
+ private:
+  std::int64_t size_;
+  Filter filter_;
+  Normalizer normalizer_;
+  std::uint64_t seed_;
+  std::int64_t padding_;
+};
+
+}  // namespace gala

@@ -1,0 +1,147 @@
+#include "gala/data/cifar.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "gala/data/array_dataset.h"
+#include "gala/data/image_folder.h"
+#include "gala/data/mapped_file.h"
+
+namespace gala {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::int64_t kSide = 32;
+constexpr std::int64_t kArea = kSide * kSide;
+constexpr std::size_t kPictureBytes = kArea * 3;
+
+struct Pictures {
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int64_t> labels;
+};
+
+/// One official file: `label_bytes` bytes of labels, of which the last is taken, then three planes.
+void append_binary(const fs::path& path, std::size_t label_bytes, Pictures& into) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  const std::size_t record = label_bytes + kPictureBytes;
+  if (bytes.empty() || bytes.size() % record != 0) {
+    throw FormatError(path.string(), fmt::format("{} bytes are not a whole number of records of {}",
+                                                 bytes.size(), record));
+  }
+  for (std::size_t at = 0; at < bytes.size(); at += record) {
+    into.labels.push_back(std::to_integer<std::int64_t>(bytes[at + label_bytes - 1]));
+    const auto* plane = reinterpret_cast<const std::uint8_t*>(bytes.data() + at + label_bytes);
+    for (std::int64_t i = 0; i < kArea; ++i) {
+      for (std::int64_t c = 0; c < 3; ++c) into.pixels.push_back(plane[c * kArea + i]);
+    }
+  }
+}
+
+/// One PNG whose every row is a picture.
+void append_png_batch(const fs::path& path, Pictures& into) {
+  Image image;
+  read_file(path.string(), image.encoded);
+  decode_image(image.encoded, path.string(), image);
+  if (image.width != kArea) {
+    throw FormatError(path.string(),
+                      fmt::format("rows of {} pixels are not 32 x 32 pictures", image.width));
+  }
+  into.pixels.insert(into.pixels.end(), image.pixels.begin(), image.pixels.end());
+}
+
+std::vector<std::int64_t> read_json_labels(const fs::path& path) {
+  std::ifstream in(path);
+  if (!in) throw FormatError(path.string(), "cannot be opened");
+  const auto json = nlohmann::json::parse(in, nullptr, false);
+  if (!json.is_array()) throw FormatError(path.string(), "expected a list of labels");
+  std::vector<std::int64_t> labels;
+  for (const auto& value : json) {
+    if (!value.is_number_integer()) throw FormatError(path.string(), "a label is not an integer");
+    labels.push_back(value.get<std::int64_t>());
+  }
+  return labels;
+}
+
+std::vector<std::string> batch_names(int classes, Split split, bool binary) {
+  if (classes == 100 && binary) return {split == Split::kTest ? "test.bin" : "train.bin"};
+  const std::string ending = binary ? ".bin" : ".png";
+  if (split == Split::kTest) return {"test_batch" + ending};
+  std::vector<std::string> names;
+  for (int i = 1; i <= 5; ++i) names.push_back(fmt::format("data_batch_{}{}", i, ending));
+  return names;
+}
+
+/// The folder itself or the one the official archive makes.
+fs::path binary_folder(const fs::path& path, int classes) {
+  const fs::path inner = path / (classes == 100 ? "cifar-100-binary" : "cifar-10-batches-bin");
+  return fs::is_directory(inner) ? inner : path;
+}
+
+std::vector<std::string> fine_names(const fs::path& folder) {
+  std::ifstream in(folder / "fine_label_names.txt");
+  std::vector<std::string> names;
+  for (std::string name; in >> name;) names.push_back(name);
+  if (names.size() != 100) names.clear();
+  return names;
+}
+
+/// The official files only say that there are `classes` classes.
+std::vector<std::string> names_for(int classes, const fs::path& folder) {
+  if (classes == 10) return cifar10_class_names();
+  std::vector<std::string> names = fine_names(folder);
+  for (int i = static_cast<int>(names.size()); i < classes; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+}  // namespace
+
+const std::vector<std::string>& cifar10_class_names() {
+  static const std::vector<std::string> names = {
+      "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+  return names;
+}
+
+std::shared_ptr<const Dataset> open_cifar(const fs::path& path, int classes, Split split) {
+  const std::string part(enum_names(split)[static_cast<std::size_t>(split)]);
+  Pictures pictures;
+  fs::path origin = binary_folder(path, classes);
+  const auto binary = batch_names(classes, split, true), png = batch_names(classes, split, false);
+  if (fs::exists(origin / binary[0])) {
+    for (const std::string& name : binary) {
+      append_binary(origin / name, classes == 100 ? 2 : 1, pictures);
+    }
+  } else if (fs::exists(path / png[0])) {
+    origin = path;
+    for (const std::string& name : png) append_png_batch(path / name, pictures);
+    const fs::path labels = path / (part + "_lables.json");
+    pictures.labels = read_json_labels(labels);
+    check_labels(pictures.labels, static_cast<std::int64_t>(pictures.pixels.size() / kPictureBytes),
+                 labels.string());
+  } else if (fs::is_directory(path / part)) {
+    auto folders = open_class_folders(path / part);
+    if (folders->classes() != classes) {
+      fail<ConfigError>("{}: {} class folders, expected {}", (path / part).string(),
+                        folders->classes(), classes);
+    }
+    return folders;
+  } else {
+    fail<ConfigError>("{}: found neither {} nor {} nor the folder {}/", path.string(), binary[0],
+                      png[0], part);
+  }
+  return std::make_shared<ArrayDataset>(
+      own_pictures((origin / part).string(), std::move(pictures.pixels), kSide, kSide, 3),
+      std::move(pictures.labels), names_for(classes, origin));
+}
+
+std::vector<Domain> open_cifar10(const CifarOptions& options) {
+  require_option("cifar10", "path", options.path);
+  return {{"cifar10", open_cifar(options.path, 10, options.split)}};
+}
+
+std::vector<Domain> open_cifar100(const CifarOptions& options) {
+  require_option("cifar100", "path", options.path);
+  return {{"cifar100", open_cifar(options.path, 100, options.split)}};
+}
+
+}  // namespace gala

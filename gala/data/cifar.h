@@ -1,0 +1,42 @@
+#pragma once
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gala/data/dataset.h"
+
+namespace gala {
+
+enum class Split { kTest, kTrain };
+constexpr std::array<std::string_view, 2> enum_names(Split) {
+  return {"test", "train"};
+}
+
+/// CIFAR-10 or CIFAR-100 in any of its layouts, found below `path`:
+/// - the official binary files (also in cifar-10-batches-bin/ or cifar-100-binary/),
+/// - one PNG a batch, a row of 1024 pixels for each picture, with the labels in {train,test}_lables.json,
+/// - class folders of pictures in train/ and test/.
+/// Throws ConfigError when there is none of them.
+std::shared_ptr<const Dataset> open_cifar(const std::filesystem::path& path, int classes,
+                                          Split split);
+
+struct CifarOptions {
+  std::string path;
+  Split split = Split::kTest;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("path", &CifarOptions::path,
+           "folder with the official .bin files, PNG batches or class folders");
+    option("split", &CifarOptions::split, "which part");
+  }
+};
+std::vector<Domain> open_cifar10(const CifarOptions& options);
+std::vector<Domain> open_cifar100(const CifarOptions& options);
+
+/// The ten names of CIFAR-10, in label order.
+const std::vector<std::string>& cifar10_class_names();
+
+}  // namespace gala
