@@ -74,7 +74,7 @@ Trainer::Trainer(Model& model, Stream stream, std::unique_ptr<const Transform> t
                {"seed", options_.seed}};
 
   std::vector<NamedTensor> named;
-  Layer everything{.name = "all"};
+  Layer everything{"all", {}, 0};
   for (const Parameter& parameter : model.parameters()) {
     everything.tensors.push_back(named.size());
     everything.count += parameter.value.numel();
