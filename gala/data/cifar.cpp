@@ -3,9 +3,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "gala/base/mapped_file.h"
 #include "gala/data/array_dataset.h"
 #include "gala/data/image_folder.h"
-#include "gala/data/mapped_file.h"
 
 namespace gala {
 namespace {
@@ -22,16 +22,16 @@ struct Pictures {
 
 /// One official file: `label_bytes` bytes of labels, of which the last is taken, then three planes.
 void append_binary(const fs::path& path, std::size_t label_bytes, Pictures& into) {
-  const MappedFile file(path);
-  const auto bytes = file.bytes();
+  const auto file = MappedFile::open(path);
+  const std::span<const unsigned char> bytes = file->bytes();
   const std::size_t record = label_bytes + kPictureBytes;
   if (bytes.empty() || bytes.size() % record != 0) {
     throw FormatError(path.string(), fmt::format("{} bytes are not a whole number of records of {}",
                                                  bytes.size(), record));
   }
   for (std::size_t at = 0; at < bytes.size(); at += record) {
-    into.labels.push_back(std::to_integer<std::int64_t>(bytes[at + label_bytes - 1]));
-    const auto* plane = reinterpret_cast<const std::uint8_t*>(bytes.data() + at + label_bytes);
+    into.labels.push_back(bytes[at + label_bytes - 1]);
+    const unsigned char* plane = bytes.data() + at + label_bytes;
     for (std::int64_t i = 0; i < kArea; ++i) {
       for (std::int64_t c = 0; c < 3; ++c) into.pixels.push_back(plane[c * kArea + i]);
     }
