@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
   gala::add_adapt_command(program);
   gala::add_inspect_command(program);
   gala::add_list_command(program);
+  gala::add_train_command(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& success) {
