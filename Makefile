@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# ninja and ctest share out the work.
+.NOTPARALLEL:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 BUILD_TYPE ?= Release
@@ -16,7 +18,6 @@ TEST_JOBS ?= 2
 ARGS ?=
 
 CTEST := OMP_NUM_THREADS=1 ctest --output-on-failure --parallel $(TEST_JOBS)
-CONFIGURE := cmake -S . -G Ninja
 # LibTorch is not built with the sanitizers: what it keeps until exit looks like a leak, and
 # containers that cross its border look overflown.
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0 UBSAN_OPTIONS=print_stacktrace=1
@@ -24,8 +25,8 @@ ASAN_ENV := ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0 UBSAN_OPTION
 ##@ Use
 
 .PHONY: demo
-demo: build ## Build, then adapt a small network before your eyes
-	@build/cli/gala demo
+demo: build ## A small network meets bad light, and adapts before your eyes
+	@OMP_NUM_THREADS=1 .venv/bin/python tools/demo build/cli/gala
 
 .PHONY: build
 build: build/build.ninja ## Build the program: build/cli/gala

@@ -4,7 +4,8 @@
 set(GALA_EXTRA_INCLUDE "" CACHE PATH "A folder with the headers of CLI11, nlohmann-json and toml++")
 
 if(NOT "$ENV{GALA_TORCH}" STREQUAL "")
-  list(APPEND CMAKE_PREFIX_PATH $ENV{GALA_TORCH} $ENV{GALA_TORCH}/share/cmake)
+  list(APPEND CMAKE_PREFIX_PATH $ENV{GALA_TORCH} $ENV{GALA_TORCH}/share/cmake
+       $ENV{GALA_TORCH}/torch/share/cmake)
 elseif(EXISTS ${PROJECT_SOURCE_DIR}/.deps/torch)
   file(STRINGS ${PROJECT_SOURCE_DIR}/.deps/torch gala_torch_prefix LIMIT_COUNT 1)
   list(APPEND CMAKE_PREFIX_PATH ${gala_torch_prefix})

@@ -93,7 +93,7 @@ class CheckDocs(Tree):
     def program(self):
         path = self.write("bin/gala", "#!/bin/sh\n"
                           "case \"$1\" in adapt) echo '  --loss SPEC';; *) echo 'Commands:';"
-                          " echo '  adapt    adapts';; esac\n")
+                          " echo '  adapt    adapts'; echo; echo 'Examples:'; echo '  gala adopt';; esac\n")
         os.chmod(path, path.stat().st_mode | stat.S_IXUSR)
         return "--program", path
 
@@ -118,7 +118,7 @@ class CheckDocs(Tree):
 
     def test_finds_an_unknown_command(self):
         self.write("README.md", "```sh\ngala adopt\n```\n")
-        self.expect(self.check(*self.program()), 1, "README.md:2: gala knows no command adopt")
+        self.expect(self.check(*self.program()), 1, "README.md:2: gala knows no command adopt (known: adapt)")
 
     def test_finds_an_unknown_option(self):
         self.write("README.md", "```sh\nOMP_NUM_THREADS=1 gala adapt \\\n  --lossy x\n```\n")

@@ -1,0 +1,285 @@
+#include "gala/adapt/adapter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "gala/base/error.h"
+#include "gala/loss/entropy.h"
+#include "gala/optim/adam.h"
+#include "gala/select/all.h"
+#include "tests/adapt/toy.h"
+
+namespace gala {
+namespace {
+
+AdapterOptions toy_options(const std::string& select) {
+  return {.loss = "entropy", .select = select, .guard = "off"};
+}
+
+TEST(Adapter, AnswersWithTheParametersBeforeTheUpdate) {
+  auto model = toy_model(), twin = toy_model();
+  Adapter adapter(*model, toy_options("all"));
+  const at::Tensor images = toy_images(1);
+  EXPECT_TRUE(same_bytes(adapter.answer(images).logits, twin->forward(images).logits));
+  EXPECT_FALSE(same_bytes(adapter.answer(images).logits, twin->forward(images).logits));
+}
+
+TEST(Adapter, AnswersWithTheParametersAfterTheUpdateWhenAsked) {
+  auto model = toy_model(), twin = toy_model();
+  AdapterOptions options = toy_options("all");
+  Adapter before(*twin, options);
+  options.predict = PredictWith::kAfter;
+  Adapter after(*model, options);
+  const at::Tensor images = toy_images(1);
+  before.answer(images);
+  const at::Tensor expected = twin->forward(images).logits;
+  EXPECT_TRUE(same_bytes(after.answer(images).logits, expected));
+}
+
+TEST(Adapter, MovesOnlyTheChosenLayer) {
+  auto model = toy_model();
+  Adapter adapter(*model, toy_options("fixed:layers=block2.layer.0.conv1"));
+  const at::Tensor before = parameters_of(adapter);
+  adapter.answer(toy_images(1));
+  for (std::size_t l = 0; l < adapter.layers().size(); ++l) {
+    for (const std::size_t t : adapter.layers()[l].tensors) {
+      const bool moved = !same_bytes(adapter.parameters().view(before, t),
+                                     adapter.parameters().view(adapter.parameters().values(), t));
+      EXPECT_EQ(moved, adapter.layers()[l].name == "block2.layer.0.conv1") << adapter.layers()[l].name;
+    }
+  }
+}
+
+TEST(Adapter, FreezesTheHeadAsTheLossAsks) {
+  const auto has_head = [](const AdapterOptions& options) {
+    auto model = toy_model();
+    const Adapter adapter(*model, options);
+    return adapter.layers().layers.back().name == "fc";
+  };
+  EXPECT_TRUE(has_head({.loss = "pseudo_label"}));
+  EXPECT_FALSE(has_head({.loss = "shot"}));
+  EXPECT_FALSE(has_head({.loss = "pseudo_label", .head = false}));
+  EXPECT_TRUE(has_head({.loss = "shot", .head = true}));
+}
+
+TEST(Adapter, RefusesAStepThatIsNotFinite) {
+  auto model = toy_model();
+  Adapter adapter(*model, toy_options("all"));
+  for (int i = 1; i <= 3; ++i) adapter.answer(toy_images(i));
+  const State before = adapter.save();
+  at::Tensor broken = toy_images(4).clone();
+  broken[0][0][0][0] = std::numeric_limits<float>::quiet_NaN();
+  const Answer answer = adapter.answer(broken);
+  ASSERT_EQ(answer.steps.size(), 1u);
+  EXPECT_TRUE(answer.steps[0].refused);
+  EXPECT_EQ(adapter.totals().refused, 1);
+  const State after = adapter.save();
+  for (const auto& [name, tensor] : before.tensors) {
+    EXPECT_TRUE(same_bytes(tensor, after.tensors.at(name))) << name;
+  }
+  EXPECT_EQ(before.values["clock"], after.values["clock"]);
+  EXPECT_EQ(before.values["optimizer_steps"], after.values["optimizer_steps"]);
+  EXPECT_FALSE(adapter.answer(toy_images(5)).steps[0].refused);
+}
+
+TEST(Adapter, CountsABatchWithoutConfidentSamplesAsASkippedStep) {
+  auto model = toy_model();
+  Adapter adapter(*model, {.loss = "pseudo_label:beta=1", .select = "gala", .guard = "off"});
+  const at::Tensor before = parameters_of(adapter);
+  for (int i = 1; i <= 3; ++i) {
+    const Answer answer = adapter.answer(toy_images(i));
+    EXPECT_EQ(answer.steps[0].confident, 0);
+    EXPECT_EQ(answer.steps[0].loss, 0);
+    EXPECT_EQ(answer.steps[0].gradient_norm, 0);
+  }
+  EXPECT_TRUE(same_bytes(before, parameters_of(adapter)));
+  EXPECT_EQ(adapter.totals().skipped, 2);  // the first opens the window
+}
+
+TEST(Adapter, TakesSeveralStepsABatchWhenAsked) {
+  auto model = toy_model();
+  AdapterOptions options = toy_options("gala:window=2");
+  options.inner_steps = 3;
+  Adapter adapter(*model, options);
+  const Answer answer = adapter.answer(toy_images(1));
+  ASSERT_EQ(answer.steps.size(), 3u);
+  EXPECT_EQ(answer.steps[0].window_step, 1);
+  EXPECT_EQ(answer.steps[1].window_step, 2);
+  EXPECT_EQ(answer.steps[2].window_step, 1);
+  EXPECT_EQ(answer.steps[2].batch, 1);
+  EXPECT_EQ(answer.steps[2].step, 3);
+}
+
+TEST(Adapter, AdaptsOnEveryNthBatchOnly) {
+  auto model = toy_model();
+  AdapterOptions options = toy_options("all");
+  options.adapt_every = 3;
+  Adapter adapter(*model, options);
+  std::vector<std::size_t> steps;
+  for (int i = 1; i <= 5; ++i) steps.push_back(adapter.answer(toy_images(i)).steps.size());
+  EXPECT_EQ(steps, (std::vector<std::size_t>{1, 0, 0, 1, 0}));
+}
+
+TEST(Adapter, StartsFromTheSourceAtEveryBatchWhenEpisodic) {
+  auto model = toy_model(1, "running:momentum=0.2"), fresh = toy_model(1, "running:momentum=0.2");
+  AdapterOptions options = toy_options("all");
+  options.inner_steps = 2;
+  Adapter straight(*fresh, options);
+  options.episodic = true;
+  Adapter episodic(*model, options);
+  for (int i = 1; i <= 3; ++i) episodic.answer(toy_images(i));
+  EXPECT_TRUE(same_bytes(episodic.answer(toy_images(9)).logits, straight.answer(toy_images(9)).logits));
+}
+
+TEST(Adapter, ReturnsToTheSourceExactly) {
+  auto model = toy_model(1, "running:momentum=0.2");
+  Adapter adapter(*model, toy_options("random"));
+  const State before = adapter.save();
+  std::vector<at::Tensor> first;
+  for (int i = 1; i <= 5; ++i) first.push_back(adapter.answer(toy_images(i)).logits);
+  adapter.reset();
+  const State after = adapter.save();
+  EXPECT_EQ(before.values, after.values);
+  for (const auto& [name, tensor] : before.tensors) {
+    EXPECT_TRUE(same_bytes(tensor, after.tensors.at(name))) << name;
+  }
+  for (int i = 1; i <= 5; ++i) {
+    EXPECT_TRUE(same_bytes(adapter.answer(toy_images(i)).logits, first[static_cast<std::size_t>(i - 1)]));
+  }
+}
+
+TEST(Adapter, AnswersFromTheSourceInShadowMode) {
+  auto model = toy_model(), adapted_model = toy_model(), source = toy_model(1, "source");
+  AdapterOptions options = toy_options("all");
+  Adapter plain(*adapted_model, options);
+  options.shadow = true;
+  Adapter shadow(*model, options);
+  for (int i = 1; i <= 4; ++i) {
+    const at::Tensor images = toy_images(i);
+    const Answer answer = shadow.answer(images);
+    EXPECT_TRUE(same_bytes(answer.logits, source->forward(images).logits));
+    EXPECT_TRUE(same_bytes(answer.adapted, plain.answer(images).logits));
+  }
+}
+
+TEST(Adapter, ForwardsOnlyWhenNothingMoves) {
+  auto model = toy_model();
+  Adapter adapter(*model, toy_options("none"));
+  const Answer answer = adapter.answer(toy_images(1));
+  EXPECT_TRUE(answer.steps.empty());
+  EXPECT_FALSE(answer.logits.requires_grad());
+}
+
+TEST(Adapter, TakesPartsOfOnesOwn) {
+  /// Moves the first layer alone.
+  class First : public Selector {
+    std::vector<double> select(const Proposal& proposal) override {
+      std::vector<double> weights(proposal.layers.size(), 0.0);
+      weights[0] = 1;
+      return weights;
+    }
+  };
+  auto model = toy_model();
+  Adapter adapter(*model, {.guard = "off"}, std::make_unique<EntropyLoss>(NoOptions{}),
+                  std::make_unique<Adam>(Adam::Options{}), std::make_unique<First>());
+  adapter.answer(toy_images(1));
+  EXPECT_EQ(adapter.totals().chosen[0], 1);
+  EXPECT_EQ(adapter.totals().chosen[1], 0);
+}
+
+TEST(Adapter, CountsPathAndNetDisplacement) {
+  auto model = toy_model();
+  Adapter adapter(*model, toy_options("fixed:layers=conv1"));
+  double path = 0;
+  for (int i = 1; i <= 6; ++i) path += adapter.answer(toy_images(i)).steps[0].layers[0].update_norm;
+  EXPECT_DOUBLE_EQ(adapter.totals().path[0], path);
+  const double net = adapter.net_displacement()[0];
+  EXPECT_GT(net, 0);
+  EXPECT_LE(net, path * (1 + 1e-6));
+  EXPECT_EQ(adapter.net_displacement()[1], 0);
+}
+
+TEST(Adapter, RollsBackToTheSourceAfterCollapse) {
+  auto model = toy_model();
+  AdapterOptions options = toy_options("all");
+  options.optimizer = "adam:rate=1";
+  options.guard = "rollback:horizon=8,every=2,displacement=0.3";
+  Adapter adapter(*model, options);
+  const at::Tensor source = parameters_of(adapter);
+  bool rolled_back = false;
+  for (int i = 1; i <= 12; ++i) {
+    const Answer answer = adapter.answer(toy_images(i));
+    if (!answer.health || !answer.health->collapsed) continue;
+    rolled_back = true;
+    EXPECT_EQ(answer.health->action, "rollback to source");
+    EXPECT_TRUE(same_bytes(source, parameters_of(adapter)));
+  }
+  EXPECT_TRUE(rolled_back);
+  EXPECT_GT(adapter.totals().rollbacks, 0);
+}
+
+TEST(Adapter, RollsBackToTheLastHealthyParameters) {
+  auto model = toy_model();
+  AdapterOptions options = toy_options("all");
+  options.optimizer = "sgd:rate=0.05";
+  options.guard = "rollback:to=healthy,horizon=4,every=1,diversity=0,displacement=0.02";
+  Adapter adapter(*model, options);
+  at::Tensor healthy = parameters_of(adapter);
+  int rollbacks = 0;
+  for (int i = 1; i <= 60; ++i) {
+    const Answer answer = adapter.answer(toy_images(i));
+    if (!answer.health) continue;
+    if (answer.health->collapsed) {
+      EXPECT_TRUE(same_bytes(healthy, parameters_of(adapter)));
+      ++rollbacks;
+    } else {
+      healthy = parameters_of(adapter);
+    }
+  }
+  EXPECT_GT(rollbacks, 0);
+}
+
+TEST(Adapter, StopsAdaptingWhenTheGuardSaysSo) {
+  auto model = toy_model();
+  AdapterOptions options = toy_options("all");
+  options.optimizer = "adam:rate=1";
+  options.guard = "stop:horizon=4,every=1,displacement=0.1";
+  Adapter adapter(*model, options);
+  for (int i = 1; i <= 5; ++i) adapter.answer(toy_images(i));
+  EXPECT_TRUE(adapter.stopped());
+  const at::Tensor before = parameters_of(adapter);
+  EXPECT_TRUE(adapter.answer(toy_images(6)).steps.empty());
+  EXPECT_TRUE(same_bytes(before, parameters_of(adapter)));
+}
+
+TEST(Adapter, ChangesNoNumberWhenTheGuardOnlyWarns) {
+  auto watched_model = toy_model(), plain_model = toy_model();
+  AdapterOptions options = toy_options("all");
+  options.optimizer = "adam:rate=0.1";
+  Adapter plain(*plain_model, options);
+  options.guard = "warn:horizon=4,every=1";
+  Adapter watched(*watched_model, options);
+  bool collapsed = false;
+  for (int i = 1; i <= 10; ++i) {
+    const Answer answer = watched.answer(toy_images(i));
+    collapsed = collapsed || (answer.health && answer.health->collapsed);
+    EXPECT_TRUE(same_bytes(answer.logits, plain.answer(toy_images(i)).logits));
+  }
+  EXPECT_TRUE(collapsed);
+}
+
+TEST(Adapter, RefusesWrongSettingsAndShapes) {
+  auto model = toy_model();
+  EXPECT_THROW(Adapter(*model, {.inner_steps = 0}), ConfigError);
+  EXPECT_THROW(Adapter(*model, {.adapt_every = 0}), ConfigError);
+  EXPECT_THROW(Adapter(*model, {.loss = "pseudo"}), ConfigError);
+  EXPECT_THROW(Adapter(*model, {.exclude = {"*"}}), ConfigError);
+  Adapter adapter(*model, {});
+  EXPECT_THROW(adapter.answer(at::zeros({3, 8, 8})), Error);
+  EXPECT_THROW(adapter.answer(at::zeros({2, 1, 8, 8})), Error);
+}
+
+}  // namespace
+}  // namespace gala

@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gala/adapt/state_file.h"
+#include "gala/base/error.h"
+#include "tests/adapt/toy.h"
+
+namespace gala {
+namespace {
+
+std::filesystem::path scratch(const std::string& name) {
+  return std::filesystem::path(testing::TempDir()) / ("gala_state_" + name);
+}
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string trace_of(Adapter& adapter, int first, int last) {
+  std::string trace;
+  for (int i = first; i <= last; ++i) {
+    for (const StepRecord& step : adapter.answer(toy_images(i)).steps) {
+      trace += to_json(step, adapter.layers(), /*with_time=*/false).dump() + "\n";
+    }
+  }
+  return trace;
+}
+
+class StateOf : public testing::TestWithParam<AdapterOptions> {};
+
+TEST_P(StateOf, GoesOnBitForBit) {
+  auto straight_model = toy_model(1, "running:momentum=0.1"), first_model = toy_model(1, "running:momentum=0.1"),
+       second_model = toy_model(1, "running:momentum=0.1");
+  Adapter straight(*straight_model, GetParam());
+  const std::string expected = trace_of(straight, 1, 40);
+
+  const auto path = scratch("resume");
+  std::string trace;
+  {
+    Adapter first(*first_model, GetParam());
+    trace = trace_of(first, 1, 20);
+    write_state(path, first.save());
+  }
+  Adapter second(*second_model, GetParam());
+  second.load(read_state(path));
+  trace += trace_of(second, 21, 40);
+  EXPECT_EQ(trace, expected);
+
+  const auto first_file = scratch("a"), second_file = scratch("b");
+  write_state(first_file, straight.save());
+  write_state(second_file, second.save());
+  EXPECT_EQ(bytes_of(first_file), bytes_of(second_file));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryMethod, StateOf,
+    testing::Values(AdapterOptions{.loss = "entropy", .select = "gala:window=7"},
+                    AdapterOptions{.loss = "shot", .select = "gala:anchor=previous,displacement=difference"},
+                    AdapterOptions{.loss = "entropy", .select = "gala:optimizer=reset", .optimizer = "adam:moments=selected"},
+                    AdapterOptions{.loss = "entropy", .select = "random", .seed = 5},
+                    AdapterOptions{.loss = "entropy", .select = "auto_snr:definition=paper,threshold=0.3"},
+                    AdapterOptions{.loss = "entropy", .select = "auto_rgn",
+                                   .optimizer = "sgd:momentum=0.9,nesterov=yes",
+                                   .guard = "rollback:to=healthy,horizon=8,every=2,displacement=0.01"}));
+
+TEST(State, BelongsToOneModelAndOneMethod) {
+  auto model = toy_model(), other_seed = toy_model(2), same = toy_model(), same_again = toy_model();
+  const AdapterOptions options{.loss = "entropy", .select = "gala"};
+  Adapter adapter(*model, options);
+  adapter.answer(toy_images(1));
+  const State state = adapter.save();
+  Adapter other_weights(*other_seed, options);
+  EXPECT_THROW(other_weights.load(state), Error);
+  Adapter other_method(*same, {.loss = "entropy", .select = "gala:window=5"});
+  EXPECT_THROW(other_method.load(state), Error);
+  Adapter other_partition(*same_again, {.loss = "entropy", .select = "gala", .partition = Granularity::kTensor});
+  EXPECT_THROW(other_partition.load(state), Error);
+}
+
+TEST(State, ChangesNothingWhenItCannotBeUsed) {
+  auto model = toy_model(), twin = toy_model();
+  const AdapterOptions options{.loss = "entropy", .select = "gala"};
+  Adapter adapter(*model, options), saved(*twin, options);
+  adapter.answer(toy_images(1));
+  for (int i = 1; i <= 3; ++i) saved.answer(toy_images(i));
+  const State before = adapter.save();
+  for (const char* missing : {"moment2/fc.bias", "displacement/conv1.weight", "buffer/bn1.running_var"}) {
+    State state = saved.save();
+    ASSERT_EQ(state.tensors.erase(missing), 1u);
+    EXPECT_THROW(adapter.load(state), Error);
+    const State after = adapter.save();
+    EXPECT_EQ(before.values, after.values);
+    for (const auto& [name, tensor] : before.tensors) {
+      EXPECT_TRUE(same_bytes(tensor, after.tensors.at(name))) << name;
+    }
+  }
+}
+
+TEST(StateFile, IsRefusedWhenItIsSomethingElse) {
+  const auto path = scratch("else");
+  std::ofstream(path) << "not a state";
+  EXPECT_THROW(read_state(path), FormatError);
+  EXPECT_THROW(read_state(scratch("missing")), FormatError);
+}
+
+TEST(StateFile, DoesNotDependOnTheMemoryLayout) {
+  auto model = toy_model(), channels_last = toy_model();
+  for (Parameter& parameter : channels_last->parameters()) {
+    if (parameter.value.dim() == 4) {
+      parameter.value = parameter.value.contiguous(at::MemoryFormat::ChannelsLast);
+    }
+  }
+  const AdapterOptions options{.loss = "entropy", .select = "gala"};
+  Adapter adapter(*model, options), other(*channels_last, options);
+  for (int i = 1; i <= 3; ++i) adapter.answer(toy_images(i));
+  other.load(adapter.save());
+  write_state(scratch("contiguous"), adapter.save());
+  write_state(scratch("channels_last"), other.save());
+  EXPECT_EQ(bytes_of(scratch("contiguous")), bytes_of(scratch("channels_last")));
+}
+
+}  // namespace
+}  // namespace gala
