@@ -94,6 +94,18 @@ std::vector<std::string> names_for(int classes, const fs::path& folder) {
   return names;
 }
 
+/// A single PNG of pictures with its labels beside it.
+std::shared_ptr<const Dataset> open_png_file(const fs::path& path, int classes) {
+  Pictures pictures;
+  append_png_batch(path, pictures);
+  const fs::path labels = path.parent_path() / (path.stem().string() + "_labels.npy");
+  pictures.labels =
+      read_labels(labels, static_cast<std::int64_t>(pictures.pixels.size() / kPictureBytes));
+  return std::make_shared<ArrayDataset>(
+      own_pictures(path.string(), std::move(pictures.pixels), kSide, kSide, 3),
+      std::move(pictures.labels), names_for(classes, path.parent_path()));
+}
+
 }  // namespace
 
 const std::vector<std::string>& cifar10_class_names() {
@@ -103,6 +115,7 @@ const std::vector<std::string>& cifar10_class_names() {
 }
 
 std::shared_ptr<const Dataset> open_cifar(const fs::path& path, int classes, Split split) {
+  if (fs::is_regular_file(path)) return open_png_file(path, classes);
   const std::string part(enum_names(split)[static_cast<std::size_t>(split)]);
   Pictures pictures;
   fs::path origin = binary_folder(path, classes);

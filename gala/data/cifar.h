@@ -18,7 +18,8 @@ constexpr std::array<std::string_view, 2> enum_names(Split) {
 /// CIFAR-10 or CIFAR-100 in any of its layouts, found below `path`:
 /// - the official binary files (also in cifar-10-batches-bin/ or cifar-100-binary/),
 /// - one PNG a batch, a row of 1024 pixels for each picture, with the labels in {train,test}_lables.json,
-/// - class folders of pictures in train/ and test/.
+/// - class folders of pictures in train/ and test/;
+/// or, where `path` is a file NAME.png, such a batch alone with its labels in NAME_labels.npy.
 /// Throws ConfigError when there is none of them.
 std::shared_ptr<const Dataset> open_cifar(const std::filesystem::path& path, int classes,
                                           Split split);
@@ -29,7 +30,7 @@ struct CifarOptions {
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("path", &CifarOptions::path,
-           "folder with the official .bin files, PNG batches or class folders");
+           "folder with the official .bin files, PNG batches or class folders; or one PNG batch");
     option("split", &CifarOptions::split, "which part");
   }
 };

@@ -5,6 +5,7 @@
 #include "gala/base/interrupt.h"
 #include "gala/data/array_dataset.h"
 #include "gala/data/cifar.h"
+#include "gala/data/corrupted.h"
 #include "gala/data/domainbed.h"
 #include "gala/data/idx.h"
 #include "gala/data/image_folder.h"
@@ -32,6 +33,10 @@ constexpr auto kDataSets = std::to_array<RegistryEntry<DataSource>>({
         "folder", "a folder of JPEG and PNG files, one folder a class, or none"),
     data_entry<CifarOptions, open_cifar10>("cifar10", "CIFAR-10"),
     data_entry<CifarOptions, open_cifar100>("cifar100", "CIFAR-100, fine labels"),
+    data_entry<CorruptedCifarOptions, open_cifar10c>(
+        "cifar10c", "CIFAR-10 under corruptions: the published arrays, or made on the fly"),
+    data_entry<CorruptedCifarOptions, open_cifar100c>(
+        "cifar100c", "CIFAR-100 under corruptions: the published arrays, or made on the fly"),
     data_entry<MnistOptions, open_mnist>("mnist", "MNIST"),
     data_entry<FashionMnistOptions, open_fashion_mnist>("fashion_mnist", "Fashion-MNIST"),
     data_entry<TinyImageNetOptions, open_tiny_imagenet>("tiny_imagenet",

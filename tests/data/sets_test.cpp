@@ -108,6 +108,18 @@ TEST(Cifar, ReadsOnePngABatch) {
                   "expected a list");
 }
 
+// The first labels of the test set, as its readers publish them.
+TEST(Cifar, ReadsTheSampleThatIsShipped) {
+  const DataSource source = open_at(
+      "cifar10", std::filesystem::path(GALA_TEST_SOURCE_DIR) / "assets/cifar10_test_2000.png");
+  const Dataset& data = *source.domains[0].data;
+  ASSERT_EQ(data.size(), 2000);
+  const std::vector<std::int64_t> first = {3, 8, 8, 0, 6, 6, 1, 6, 3, 1};
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(data.label(static_cast<std::int64_t>(i)), first[i]);
+  }
+}
+
 TEST(Cifar, SaysWhatItLookedFor) {
   const TemporaryFolder folder;
   EXPECT_CONTAINS(message_of<ConfigError>([&] { open_at("cifar10", folder.path()); }),
