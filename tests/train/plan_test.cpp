@@ -145,7 +145,7 @@ TEST(OpenTraining, RefusesToAugmentFloatArrays) {
   problems = {};
   plan.data.augmentation = Augmentation::kNone;
   plan.model.network = "wide_resnet:depth=10,width=1,classes=4";
-  plan.train.batch_size = 321;
+  plan.train.batch_size = 161;
   open_training(plan, problems);
   ASSERT_EQ(problems.list().size(), 1U);
   EXPECT_CONTAINS(problems.list()[0], "arrays has 5 classes, but the head of wide_resnet has 4");
