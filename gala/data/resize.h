@@ -22,6 +22,13 @@ struct PixelView {
   std::int64_t stride = 0;  ///< bytes from one row to the next
 };
 
+/// Which source pixels make one output pixel: `count` of them from `first`, by weights[at...].
+struct ResizeWindow {
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+  std::int32_t at = 0;
+};
+
 /// Resizes 8-bit RGB pictures as PIL does: when shrinking, the filter is stretched over all source
 /// pixels (antialiasing); first along rows, then along columns, each with 22-bit fixed-point
 /// weights and rounding to 8 bits. The arithmetic is PIL's, so are the results. Keeps its weights
@@ -33,16 +40,10 @@ class Resizer {
   PixelView resize(PixelView source, std::int64_t height, std::int64_t width, Filter filter);
 
  private:
-  /// Which source pixels make one output pixel: `count` of them from `first`, by weights[at...].
-  struct Window {
-    std::int32_t first = 0;
-    std::int32_t count = 0;
-    std::int32_t at = 0;
-  };
   struct Weights {
     std::int64_t from = 0, to = 0;
     Filter filter = Filter::kNearest;
-    std::vector<Window> windows;
+    std::vector<ResizeWindow> windows;
     std::vector<std::int32_t> weights;
     void prepare(std::int64_t from_size, std::int64_t to_size, Filter new_filter);
   };

@@ -25,11 +25,18 @@ Normalizer::Normalizer(const Preprocessing& preprocessing) {
 }
 
 void Normalizer::apply(PixelView source, float* out) const {
-  for (std::size_t c = 0; c < 3; ++c) {
-    const float* table = table_[c].data();
-    for (std::int64_t y = 0; y < source.height; ++y) {
-      const std::uint8_t* pixel = source.pixels + y * source.stride + channel_[c];
-      for (std::int64_t x = 0; x < source.width; ++x) *out++ = table[pixel[3 * x]];
+  const std::int64_t area = source.height * source.width;
+  const float* red = table_[0].data();
+  const float* green = table_[1].data();
+  const float* blue = table_[2].data();
+  for (std::int64_t y = 0; y < source.height; ++y) {
+    const std::uint8_t* first = source.pixels + y * source.stride + channel_[0];
+    const std::uint8_t* second = source.pixels + y * source.stride + channel_[1];
+    const std::uint8_t* third = source.pixels + y * source.stride + channel_[2];
+    for (std::int64_t x = 0; x < source.width; ++x, ++out) {
+      out[0] = red[first[3 * x]];
+      out[area] = green[second[3 * x]];
+      out[2 * area] = blue[third[3 * x]];
     }
   }
 }
