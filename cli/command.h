@@ -9,8 +9,10 @@ namespace gala {
 
 void add_adapt_command(CLI::App& program);
 void add_corrupt_command(CLI::App& program);
+void add_data_command(CLI::App& program);
 void add_inspect_command(CLI::App& program);
 void add_list_command(CLI::App& program);
+void add_train_command(CLI::App& program);
 
 /// Exit code of a run that the user stopped, as shells report it.
 inline constexpr int kInterruptedExit = 130;

@@ -52,8 +52,10 @@ int run(int argc, char** argv) {
   program.get_formatter()->column_width(34);
   gala::add_adapt_command(program);
   gala::add_corrupt_command(program);
+  gala::add_data_command(program);
   gala::add_inspect_command(program);
   gala::add_list_command(program);
+  gala::add_train_command(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& success) {

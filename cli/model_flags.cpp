@@ -7,7 +7,6 @@
 #include "gala/model/weights.h"
 
 namespace gala {
-namespace {
 
 at::Device parse_device(const std::string& text) {
   if (text == "cpu") return at::kCPU;
@@ -25,8 +24,6 @@ at::Device parse_device(const std::string& text) {
   }
   return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
 }
-
-}  // namespace
 
 void ModelFlags::add_to(CLI::App& command) {
   command.add_option("--model", model,

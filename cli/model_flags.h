@@ -7,6 +7,9 @@
 
 namespace gala {
 
+/// The device a --device flag names. Throws ConfigError when it does not exist here.
+at::Device parse_device(const std::string& text);
+
 /// The flags that name a network, shared by the commands that need one.
 struct ModelFlags {
   std::string model;

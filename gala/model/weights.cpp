@@ -223,17 +223,21 @@ bool load_weights(Model& model, const std::filesystem::path& path) {
   return preprocessing.has_value();
 }
 
-void save_weights(const Model& model, const std::filesystem::path& path) {
+void save_weights(const Model& model, const std::filesystem::path& path,
+                  const SaveOptions& options) {
   std::vector<NamedTensor> tensors;
-  for (const Slot& slot : slots(model)) tensors.push_back({slot.name, slot.value});
+  for (const Slot& slot : slots(model)) {
+    tensors.push_back({slot.name, slot.value.detach().to(options.type)});
+  }
   json metadata = {{"model", model.spec().to_string()},
                    {"preprocessing", model.preprocessing().to_json()}};
   if (!model.class_names().empty()) metadata["classes"] = model.class_names();
+  metadata.update(options.metadata);
   std::string text;
   try {
     text = metadata.dump();
   } catch (const json::exception&) {
-    fail("{}: a class name is not UTF-8 text", path.string());
+    fail("{}: a class name or other metadata is not UTF-8 text", path.string());
   }
   // `format` is what other readers of safetensors look for.
   write_safetensors(path, tensors, {{kMetadataKey, text}, {"format", "pt"}});

@@ -23,8 +23,14 @@ WeightFile read_weights(const std::filesystem::path& path);
 /// Returns true when the file carried its preprocessing.
 bool load_weights(Model& model, const std::filesystem::path& path);
 
+struct SaveOptions {
+  at::ScalarType type = at::ScalarType::Float;  ///< of the numbers in the file
+  nlohmann::json metadata = nlohmann::json::object();  ///< joined to what is written anyway
+};
+
 /// Writes parameters, buffers, preprocessing and class names as safetensors, atomically.
-void save_weights(const Model& model, const std::filesystem::path& path);
+void save_weights(const Model& model, const std::filesystem::path& path,
+                  const SaveOptions& options = {});
 
 /// SHA-256 over names, shapes and values of all parameters and buffers.
 std::string weight_hash(const Model& model);

@@ -51,6 +51,7 @@ class Adam : public RuleOptimizer<AdamRule> {
 
   explicit Adam(const Options& options);
   double learning_rate() const override { return options_.rate; }
+  void set_learning_rate(double rate) override { options_.rate = rate; }
 
  protected:
   AdamRule rule(std::int64_t step) const override;

@@ -39,6 +39,8 @@ class Optimizer {
                      Displacement& displacement, std::span<const double> weights) = 0;
 
   virtual double learning_rate() const = 0;
+  /// From the next update on; for schedules.
+  virtual void set_learning_rate(double rate) = 0;
   /// Forgets moments and step counts.
   virtual void reset() = 0;
   virtual void save(const ParameterArena& arena, State& state) const = 0;

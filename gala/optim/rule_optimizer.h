@@ -40,8 +40,13 @@ class RuleOptimizer : public Optimizer {
     const std::vector<Rule> rules = make_rules();
     const SweepContext<Rule> context{gradients, arena,    layers,
                                      rules,     moments_, which_ == Moments::kSelected};
-    arena.values().is_cpu() ? apply_on_cpu(context, chunks_, displacement, weights)
-                            : apply_plain(context, displacement, weights);
+    if (arena.values().is_cpu()) {
+      apply_on_cpu(context, chunks_, displacement, weights);
+    } else if (moves_as_one(arena, layers, weights)) {
+      apply_whole(context, displacement, static_cast<float>(weights[0]));
+    } else {
+      apply_plain(context, displacement, weights);
+    }
     for (std::size_t l = 0; which_ == Moments::kSelected && l < steps_.size(); ++l) {
       if (weights[l] != 0) ++steps_[l];
     }
@@ -74,6 +79,17 @@ class RuleOptimizer : public Optimizer {
   virtual Rule rule(std::int64_t step) const = 0;
 
  private:
+  /// True when the layers cover the arena and all get the same weight at the same step of theirs.
+  bool moves_as_one(const ParameterArena& arena, const LayerPartition& layers,
+                    std::span<const double> weights) const {
+    std::size_t tensors = 0;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      tensors += layers[l].tensors.size();
+      if (weights[l] != weights[0] || steps_[l] != steps_[0]) return false;
+    }
+    return tensors == arena.entries().size() && weights[0] != 0;
+  }
+
   std::vector<Rule> make_rules() const {
     std::vector<Rule> rules;
     rules.reserve(steps_.size());

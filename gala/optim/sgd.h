@@ -43,6 +43,7 @@ class Sgd : public RuleOptimizer<SgdRule> {
 
   explicit Sgd(const Options& options);
   double learning_rate() const override { return options_.rate; }
+  void set_learning_rate(double rate) override { options_.rate = rate; }
 
  protected:
   SgdRule rule(std::int64_t step) const override;

@@ -250,4 +250,32 @@ void apply_plain(const SweepContext<Rule>& context, Displacement& displacement,
   }
 }
 
+/// The same for all layers at once, where they follow one rule with one weight: a handful of
+/// operations over the whole buffer, whatever the number of tensors.
+template <class Rule>
+void apply_whole(const SweepContext<Rule>& context, const Displacement& displacement,
+                 float weight) {
+  const at::Tensor gradient = context.arena.make_buffer();
+  std::vector<at::Tensor> given, places;
+  for (std::size_t t = 0; t < context.gradients.tensors.size(); ++t) {
+    if (!context.gradients.tensors[t].defined()) continue;
+    given.push_back(context.gradients.tensors[t]);
+    places.push_back(context.arena.view(gradient, t));
+  }
+  if (!given.empty()) at::_foreach_copy_(places, given);
+  const at::Tensor& value = context.arena.values();
+  std::array<at::Tensor, Rule::kMoments + 1> fresh;
+  for (int k = 0; k < Rule::kMoments; ++k) fresh[k] = context.moments[k];
+  if (context.commit) {
+    context.rules[0].advance(gradient, value, fresh.data());
+    for (int k = 0; k < Rule::kMoments; ++k) context.moments[k].copy_(fresh[k]);
+  }
+  const at::Tensor delta = weight * context.rules[0].update(gradient, value, fresh.data());
+  value.add_(delta);
+  if (displacement.form() == DisplacementForm::kSum) {
+    displacement.buffer().add_(delta);
+    if (displacement.recent().defined()) displacement.recent().add_(delta);
+  }
+}
+
 }  // namespace gala

@@ -1,0 +1,41 @@
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/train_run.h"
+
+namespace gala {
+namespace {
+
+constexpr char kFooter[] =
+    "A plan is a TOML file with the sections [model], [data], [train] and [output]; see plans/.\n"
+    "Progress is kept in FILE.checkpoint after every epoch, and is removed at the end.\n"
+    "\n"
+    "Examples:\n"
+    "  gala train plans/train_cifar10_wrn16_2.toml --data-path cifar10\n"
+    "  gala train plans/train_cifar10_wrn16_2.toml --device cuda --out wrn.safetensors\n"
+    "  gala train plans/train_cifar10_wrn16_2.toml --resume         go on after Ctrl-C or a crash";
+
+}  // namespace
+
+void add_train_command(CLI::App& program) {
+  auto flags = std::make_shared<TrainFlags>();
+  CLI::App* command = program.add_subcommand("train", "Train a network as a plan says");
+  command->add_option("plan", flags->plan, "TOML file")->required()->type_name("PLAN.toml");
+  command->add_flag("--resume", flags->resume, "go on from the checkpoint, if there is one");
+  command->add_option("--out", flags->out, "weights to write [the plan's output.weights]");
+  command->add_option("--data-path", flags->data_path, "folder of the data [the plan's path=...]");
+  command->add_flag("--quiet", flags->quiet, "no progress, no warnings");
+  command->add_option("--device", flags->device, "cpu, cuda or cuda:N")
+      ->capture_default_str()
+      ->group("Machine");
+  command->add_option("--threads", flags->threads, "0: as many as there are")
+      ->capture_default_str()
+      ->group("Machine");
+  command->footer(kFooter);
+  command->callback([flags] {
+    const int code = run_training(*flags);
+    if (code != 0) throw CLI::RuntimeError(code);
+  });
+}
+
+}  // namespace gala

@@ -1,0 +1,21 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace gala {
+
+/// What `gala train` was given.
+struct TrainFlags {
+  std::string plan;
+  bool resume = false;
+  std::string out;        ///< in place of the plan's
+  std::string data_path;  ///< in place of the `path` of the plan's data sets
+  std::string device = "cpu";
+  std::int64_t threads = 0;
+  bool quiet = false;
+};
+
+/// Trains as the plan says; the exit code.
+int run_training(const TrainFlags& flags);
+
+}  // namespace gala

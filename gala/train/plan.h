@@ -1,0 +1,110 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "gala/base/options.h"
+#include "gala/train/problems.h"
+#include "gala/train/schedule.h"
+
+namespace gala {
+
+/// How training images are varied.
+enum class Augmentation {
+  kNone,
+  kCropFlip  ///< 4 pixels of black around, a random crop of the old size, a flip half of the time
+};
+constexpr std::array<std::string_view, 2> enum_names(Augmentation) {
+  return {"none", "crop_flip"};
+}
+
+/// The number type of the weights that are written.
+enum class WeightType { kFloat32, kFloat16 };
+constexpr std::array<std::string_view, 2> enum_names(WeightType) {
+  return {"float32", "float16"};
+}
+
+/// A training run as a TOML file describes it, section by section. Networks, data sets and
+/// optimizers are specs, as on the command line.
+struct TrainPlan {
+  struct ModelPart {
+    std::string network;
+    std::string weights;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("network", &ModelPart::network,
+             "what to train: wide_resnet:depth=16,width=2,classes=10");
+      option("weights", &ModelPart::weights, "file to start from; none: drawn from the seed");
+    }
+  };
+
+  struct DataPart {
+    std::string train;
+    std::string evaluation;
+    Augmentation augmentation = Augmentation::kNone;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("train", &DataPart::train, "what to learn from: cifar10:path=DIR,split=train");
+      option("evaluation", &DataPart::evaluation, "what to score: cifar10:path=DIR,split=test");
+      option("augmentation", &DataPart::augmentation, "how training images are varied");
+    }
+  };
+
+  struct TrainPart {
+    std::int64_t epochs = 200;
+    std::int64_t batch_size = 128;
+    std::string optimizer = "sgd:rate=0.1,momentum=0.9,nesterov=yes,weight_decay=0.0005";
+    ScheduleKind schedule = ScheduleKind::kCosine;
+    double warmup_epochs = 0;
+    double label_smoothing = 0;
+    std::int64_t seed = 0;
+    std::int64_t evaluate_every = 0;
+    std::int64_t checkpoint_every = 0;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("epochs", &TrainPart::epochs, "passes over the training data");
+      option("batch_size", &TrainPart::batch_size,
+             "images a step; what does not fill one is left out");
+      option("optimizer", &TrainPart::optimizer, "how the weights move, with its full rate");
+      option("schedule", &TrainPart::schedule, "how the rate goes on after the warm-up");
+      option("warmup_epochs", &TrainPart::warmup_epochs,
+             "epochs in which the rate rises; may be a fraction");
+      option("label_smoothing", &TrainPart::label_smoothing,
+             "share of each label spread over all classes");
+      option("seed", &TrainPart::seed, "of first weights, order and augmentation");
+      option("evaluate_every", &TrainPart::evaluate_every,
+             "epochs between evaluations; 0: only at the end");
+      option("checkpoint_every", &TrainPart::checkpoint_every,
+             "steps between checkpoints; 0: only after epochs");
+    }
+  };
+
+  struct OutputPart {
+    std::string weights;
+    WeightType type = WeightType::kFloat32;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("weights", &OutputPart::weights, "safetensors file to write");
+      option("type", &OutputPart::type, "number type of the file");
+    }
+  };
+
+  ModelPart model;
+  DataPart data;
+  TrainPart train;
+  OutputPart output;
+  std::string text;  ///< the file as it was read
+
+  /// Lets every data spec that has a `path` read from another folder.
+  void set_data_path(const std::string& path);
+};
+
+/// Understands a plan. What is wrong with it - syntax, unknown sections and keys, values of another
+/// type or out of range, missing keys - goes into `problems`, each with its line or key.
+TrainPlan parse_train_plan(std::string text, Problems& problems);
+/// The same from a file; throws FormatError when it cannot be read.
+TrainPlan read_train_plan(const std::filesystem::path& path, Problems& problems);
+
+}  // namespace gala

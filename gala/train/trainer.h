@@ -1,0 +1,89 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <optional>
+
+#include "gala/data/loader.h"
+#include "gala/model/model.h"
+#include "gala/optim/optimizer.h"
+#include "gala/tensor/state.h"
+#include "gala/train/plan.h"
+
+namespace gala {
+
+/// Mean cross-entropy of logits [N, classes] against labels [N] (int64); `smoothing` is the share of
+/// each label that is spread evenly over all classes.
+at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels, double smoothing = 0);
+
+/// How the steps since the last look went, on the batches they learned from.
+struct Meter {
+  std::int64_t steps = 0;
+  double loss = 0;
+  double accuracy = 0;  ///< 0 to 1
+};
+
+/// Trains a network by supervised steps over the batches of a stream.
+///
+///   Trainer trainer(model, training_stream(data, epochs, seed), make_transform(...), plan);
+///   while (trainer.step()) { ... }
+///
+/// It puts its own parameters into the model's slots and must not outlive the model. Where it stands
+/// can be saved after any step; on the CPU, with the same number of threads, a run that goes on from
+/// there ends in the same bytes.
+class Trainer {
+ public:
+  /// The model is on its device already. Throws ConfigError when the stream fills no batch.
+  Trainer(Model& model, Stream stream, std::unique_ptr<const Transform> transform,
+          const TrainPlan& plan, int loader_threads = 2);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// Learns from the next batch; false, and nothing happens, when there is none left. Does not wait
+  /// for a GPU.
+  bool step();
+
+  std::int64_t steps_done() const { return done_; }
+  std::int64_t steps_total() const { return schedule_.total; }
+  std::int64_t steps_per_epoch() const { return per_epoch_; }
+  /// Epochs completed.
+  std::int64_t epochs_done() const { return done_ / per_epoch_; }
+  bool at_epoch_end() const { return done_ % per_epoch_ == 0; }
+  bool finished() const { return done_ == schedule_.total; }
+  /// Of the next step, or of the last one when there is none left.
+  double learning_rate() const;
+
+  /// Looks at loss and accuracy since the last look; waits for the device. Throws Error when the loss
+  /// has become infinite or not a number.
+  Meter read_meter();
+
+  /// What decides the outcome, for files: a run can only go on from a state with equal settings.
+  const nlohmann::json& settings() const { return settings_; }
+  State save() const;
+  /// Goes on from a saved state. Throws ConfigError, naming the setting, when it is of another run.
+  void load(const State& state);
+
+ private:
+  void open_loader();
+
+  Model& model_;
+  Stream stream_;
+  std::unique_ptr<const Transform> transform_;
+  TrainPlan::TrainPart options_;
+  int loader_threads_;
+  std::unique_ptr<Optimizer> optimizer_;
+  double full_rate_ = 0;
+  Schedule schedule_;
+  std::int64_t per_epoch_ = 0;
+  std::int64_t done_ = 0;
+  nlohmann::json settings_;
+
+  LayerPartition layers_;  ///< a single one: everything moves
+  std::optional<ParameterArena> arena_;
+  std::optional<Displacement> displacement_;
+  std::unique_ptr<Loader> loader_;
+  at::Tensor loss_sum_, correct_;  ///< since the last look, on the device
+  std::int64_t metered_ = 0;
+};
+
+}  // namespace gala

@@ -1,0 +1,155 @@
+#include "gala/train/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "gala/train/setup.h"
+#include "tests/data/support.h"
+
+namespace gala {
+namespace {
+
+constexpr char kGood[] = R"(
+[model]
+network = "wide_resnet:depth=10,width=1,classes=3"
+[data]
+train = "cifar10:path=here,split=train"
+evaluation = "cifar10:path=here,split=test"
+augmentation = "crop_flip"
+[train]
+epochs = 7
+batch_size = 64
+optimizer = "adam:rate=0.001"
+schedule = "constant"
+warmup_epochs = 2
+label_smoothing = 0.25
+seed = 11
+evaluate_every = 3
+checkpoint_every = 100
+[output]
+weights = "out.safetensors"
+type = "float16"
+)";
+
+std::string problems_of(const std::string& text) {
+  Problems problems;
+  parse_train_plan(text, problems);
+  return fmt::format("{}", fmt::join(problems.list(), "\n"));
+}
+
+std::string with(std::string text, std::string_view old, std::string_view fresh) {
+  const auto place = text.find(old);
+  EXPECT_NE(place, std::string::npos) << old;
+  return text.replace(place, old.size(), fresh);
+}
+
+TEST(TrainPlan, IsReadKeyByKey) {
+  Problems problems;
+  const TrainPlan plan = parse_train_plan(kGood, problems);
+  EXPECT_TRUE(problems.empty()) << problems_of(kGood);
+  EXPECT_EQ(plan.model.network, "wide_resnet:depth=10,width=1,classes=3");
+  EXPECT_EQ(plan.data.train, "cifar10:path=here,split=train");
+  EXPECT_EQ(plan.data.evaluation, "cifar10:path=here,split=test");
+  EXPECT_EQ(plan.data.augmentation, Augmentation::kCropFlip);
+  EXPECT_EQ(plan.train.epochs, 7);
+  EXPECT_EQ(plan.train.batch_size, 64);
+  EXPECT_EQ(plan.train.optimizer, "adam:rate=0.001");
+  EXPECT_EQ(plan.train.schedule, ScheduleKind::kConstant);
+  EXPECT_EQ(plan.train.warmup_epochs, 2);  // an integer where a number is wanted
+  EXPECT_EQ(plan.train.label_smoothing, 0.25);
+  EXPECT_EQ(plan.train.seed, 11);
+  EXPECT_EQ(plan.train.evaluate_every, 3);
+  EXPECT_EQ(plan.train.checkpoint_every, 100);
+  EXPECT_EQ(plan.output.weights, "out.safetensors");
+  EXPECT_EQ(plan.output.type, WeightType::kFloat16);
+  EXPECT_EQ(plan.text, kGood);
+}
+
+TEST(TrainPlan, NamesAllMistakesAtOnceWithTheirLines) {
+  std::string text = with(kGood, "epochs = 7", "epoch = 7");
+  text = with(text, "batch_size = 64", "batch_size = \"many\"");
+  text = with(text, "\"crop_flip\"", "\"crop\"");
+  text = with(text, "[output]", "[outputs]");
+  text = with(text, "label_smoothing = 0.25", "label_smoothing = 1.5");
+  const std::string problems = problems_of(text);
+  EXPECT_CONTAINS(problems, "line 9: [train] has no key \"epoch\" (did you mean \"epochs\"?");
+  EXPECT_CONTAINS(problems, "line 10: train.batch_size cannot be");
+  EXPECT_CONTAINS(problems, "expected integer");
+  EXPECT_CONTAINS(problems, "line 7: data.augmentation cannot be");
+  EXPECT_CONTAINS(problems, "none|crop_flip");
+  EXPECT_CONTAINS(problems, "a plan has no section \"outputs\" (did you mean \"output\"?");
+  EXPECT_CONTAINS(problems, "train.label_smoothing must be from 0 to below 1, not 1.5");
+}
+
+TEST(TrainPlan, RefusesWhatIsMissingOrOutOfRange) {
+  const std::string empty = problems_of("");
+  EXPECT_CONTAINS(empty, "model.network is missing");
+  EXPECT_CONTAINS(empty, "data.train is missing");
+  EXPECT_CONTAINS(problems_of(with(kGood, "epochs = 7", "epochs = 0")), "train.epochs must be");
+  EXPECT_CONTAINS(problems_of(with(kGood, "batch_size = 64", "batch_size = 0")),
+                  "train.batch_size");
+  EXPECT_CONTAINS(problems_of(with(kGood, "warmup_epochs = 2", "warmup_epochs = 8")),
+                  "train.warmup_epochs must be from 0 to train.epochs, not 8");
+  EXPECT_CONTAINS(problems_of(with(kGood, "warmup_epochs = 2", "warmup_epochs = nan")),
+                  "train.warmup_epochs cannot be nan");
+  EXPECT_CONTAINS(problems_of(with(kGood, "epochs = 7", "epochs = 7.0")), "expected integer");
+  EXPECT_CONTAINS(problems_of(with(kGood, "seed = 11", "seed = -1")), "train.seed");
+  EXPECT_CONTAINS(problems_of(with(kGood, "evaluation = \"cifar10:path=here,split=test\"", "")),
+                  "train.evaluate_every needs data.evaluation");
+  EXPECT_CONTAINS(problems_of("model = 3\n"), "line 1: model must be a section: [model]");
+}
+
+TEST(TrainPlan, SaysWhereItIsNotToml) {
+  EXPECT_CONTAINS(problems_of("[model]\nnetwork = wide\n"), "line 2: ");
+}
+
+TEST(TrainPlan, ReadsDataFromAnotherFolder) {
+  Problems problems;
+  TrainPlan plan = parse_train_plan(kGood, problems);
+  plan.data.evaluation = "arrays:images=a.npy,labels=b.npy";
+  plan.set_data_path("some where");
+  EXPECT_EQ(plan.data.train, "cifar10:path=\"some where\",split=train");
+  EXPECT_EQ(plan.data.evaluation, "arrays:images=a.npy,labels=b.npy");
+}
+
+TEST(OpenTraining, FindsEverythingThatDoesNotFitBeforeTheFirstStep) {
+  Problems problems;
+  TrainPlan plan = parse_train_plan(kGood, problems);
+  plan.model.network = "wide_resnet:depth=11";
+  plan.data.train = "cifar10:path=does_not_exist,split=train";
+  plan.data.evaluation = "arrays:images=nowhere.npy,labels=nowhere.npy";
+  plan.train.optimizer = "sgd:rat=1";
+  open_training(plan, problems);
+  const std::string all = fmt::format("{}", fmt::join(problems.list(), "\n"));
+  EXPECT_EQ(problems.list().size(), 4U) << all;
+  EXPECT_CONTAINS(all, "model.network: ");
+  EXPECT_CONTAINS(all, "data.train: ");
+  EXPECT_CONTAINS(all, "data.evaluation: ");
+  EXPECT_CONTAINS(all, "train.optimizer: optimizer sgd has no option \"rat\"");
+  EXPECT_CONTAINS(test::message_of<ConfigError>([&] { problems.throw_if_any("a.toml"); }),
+                  "a.toml: 4 problems\n  - ");
+}
+
+TEST(OpenTraining, RefusesToAugmentFloatArrays) {
+  const auto folder = std::filesystem::path(GALA_TEST_BUILD_DIR) / "fixtures" / "train";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "needs a Python with torch";
+  Problems problems;
+  TrainPlan plan;
+  plan.model.network = "wide_resnet:depth=10,width=1,classes=5";
+  plan.data.train =
+      fmt::format("arrays:images=\"{0}/images.npy\",labels=\"{0}/labels.npy\"", folder.string());
+  plan.data.augmentation = Augmentation::kCropFlip;
+  plan.train.batch_size = 16;
+  open_training(plan, problems);
+  ASSERT_EQ(problems.list().size(), 1U);
+  EXPECT_CONTAINS(problems.list()[0], "data.augmentation must be none");
+  problems = {};
+  plan.data.augmentation = Augmentation::kNone;
+  plan.model.network = "wide_resnet:depth=10,width=1,classes=4";
+  plan.train.batch_size = 321;
+  open_training(plan, problems);
+  ASSERT_EQ(problems.list().size(), 1U);
+  EXPECT_CONTAINS(problems.list()[0], "arrays has 5 classes, but the head of wide_resnet has 4");
+}
+
+}  // namespace
+}  // namespace gala

@@ -1,0 +1,292 @@
+#include "gala/train/trainer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "gala/data/npy.h"
+#include "gala/model/weights.h"
+#include "gala/train/result.h"
+#include "gala/train/setup.h"
+#include "tests/data/support.h"
+
+namespace gala {
+namespace {
+
+using test::TemporaryFolder;
+
+const std::filesystem::path kFolder =
+    std::filesystem::path(GALA_TEST_BUILD_DIR) / "fixtures" / "train";
+
+/// Small pictures of three classes that differ in brightness, in memory of the test alone.
+void write_pictures(const std::filesystem::path& folder, std::int64_t count) {
+  Random random(3, "pictures");
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    labels.push_back(i % 3);
+    for (int p = 0; p < 32 * 32 * 3; ++p) {
+      pixels.push_back(
+          static_cast<std::uint8_t>(60 * (i % 3) + static_cast<std::int64_t>(random.below(60))));
+    }
+  }
+  const std::int64_t shape[] = {count, 32, 32, 3};
+  write_npy(folder / "images.npy", "|u1", shape, [&](std::ostream& out) {
+    out.write(reinterpret_cast<const char*>(pixels.data()),
+              static_cast<std::streamsize>(pixels.size()));
+  });
+  write_npy(folder / "labels.npy", "<i8", std::span(shape, 1), [&](std::ostream& out) {
+    out.write(reinterpret_cast<const char*>(labels.data()),
+              static_cast<std::streamsize>(labels.size() * 8));
+  });
+}
+
+TrainPlan picture_plan(const std::filesystem::path& folder) {
+  TrainPlan plan;
+  plan.model.network = "wide_resnet:depth=10,width=1,classes=3";
+  plan.data.train =
+      fmt::format("arrays:images=\"{0}/images.npy\",labels=\"{0}/labels.npy\"", folder.string());
+  plan.data.evaluation = plan.data.train;
+  plan.data.augmentation = Augmentation::kCropFlip;
+  plan.train.epochs = 2;
+  plan.train.batch_size = 8;
+  plan.train.optimizer = "sgd:rate=0.05,momentum=0.9,nesterov=yes,weight_decay=0.0005";
+  plan.train.warmup_epochs = 0.5;
+  plan.train.seed = 5;
+  return plan;
+}
+
+/// A plan that runs.
+struct Run {
+  TrainPlan plan;
+  Training training;
+  std::unique_ptr<Trainer> trainer;
+
+  explicit Run(const TrainPlan& a_plan, int threads = 1) : plan(a_plan) {
+    Problems problems;
+    training = open_training(plan, problems);
+    problems.throw_if_any("plan");
+    const auto seed = static_cast<std::uint64_t>(plan.train.seed);
+    trainer = std::make_unique<Trainer>(
+        *training.model, training_stream(training.train, plan.train.epochs, seed),
+        make_transform(plan.data.augmentation, training.model->preprocessing(), seed), plan,
+        threads);
+  }
+  std::string finish() {
+    while (trainer->step()) {
+    }
+    return weight_hash(*training.model);
+  }
+};
+
+double relative_error(const at::Tensor& value, const at::Tensor& expected) {
+  const double norm = expected.to(at::kDouble).norm().item<double>();
+  return (value.to(at::kDouble) - expected.to(at::kDouble)).norm().item<double>() / norm;
+}
+
+TEST(Trainer, TakesTheStepsThatPyTorchTakes) {
+  if (!std::filesystem::exists(kFolder / "last.pt")) GTEST_SKIP() << "needs a Python with torch";
+  TrainPlan plan;
+  plan.model.network = "wide_resnet:depth=10,width=1,classes=5";
+  plan.model.weights = kFolder / "first.pt";
+  plan.data.train =
+      fmt::format("arrays:images=\"{0}/images.npy\",labels=\"{0}/labels.npy\"", kFolder.string());
+  plan.train.batch_size = 16;
+  plan.train.epochs = 1;
+  plan.train.optimizer = "sgd:rate=0.1,momentum=0.9,nesterov=yes,weight_decay=0.0005";
+  plan.train.warmup_epochs = 0.2;
+  plan.train.label_smoothing = 0.1;
+  Problems problems;
+  const Training training = open_training(plan, problems);
+  problems.throw_if_any("plan");
+  // The script takes the pictures in file order.
+  Trainer trainer(*training.model, evaluation_stream(training.train),
+                  make_transform(plan.data.augmentation, training.model->preprocessing(), 0), plan);
+  ASSERT_EQ(trainer.steps_total(), 20);
+  const NpyArray losses = read_npy(kFolder / "losses.npy");
+  const auto* expected_losses = reinterpret_cast<const double*>(losses.data.data());
+  for (int step = 0; trainer.step(); ++step) {
+    EXPECT_NEAR(trainer.read_meter().loss, expected_losses[step], 1e-4 * expected_losses[step])
+        << step;
+  }
+  EXPECT_LT(expected_losses[19], 0.9 * expected_losses[0]);
+
+  const std::unique_ptr<Model> expected = make_model(Spec::parse(plan.model.network), 9);
+  load_weights(*expected, kFolder / "last.pt");
+  const std::unique_ptr<Model> first = make_model(Spec::parse(plan.model.network), 9);
+  load_weights(*first, kFolder / "first.pt");
+  double worst = 0;
+  for (std::size_t i = 0; i < expected->parameters().size(); ++i) {
+    const Parameter& parameter = training.model->parameters()[i];
+    const double error = relative_error(parameter.value, expected->parameters()[i].value);
+    EXPECT_LT(error, 1e-4) << parameter.name;
+    // The agreement is with what moved and not with what stayed.
+    EXPECT_GT(relative_error(first->parameters()[i].value, expected->parameters()[i].value), 1e-2)
+        << parameter.name;
+    worst = std::max(worst, error);
+  }
+  for (std::size_t i = 0; i < expected->buffers().size(); ++i) {
+    const Buffer& buffer = training.model->buffers()[i];
+    const double error = relative_error(buffer.value, expected->buffers()[i].value);
+    EXPECT_LT(error, 1e-4) << buffer.name;
+    worst = std::max(worst, error);
+  }
+  RecordProperty("worst_relative_error", fmt::format("{:.2e}", worst));
+}
+
+TEST(Trainer, GoesOnFromAnyStepToTheSameBytes) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path(), 44);  // five batches of eight and a rest
+  const TrainPlan plan = picture_plan(folder.path());
+  Run straight(plan);
+  ASSERT_EQ(straight.trainer->steps_per_epoch(), 5);
+  const std::string expected = straight.finish();
+  for (const int stop : {1, 5, 7}) {
+    Run before(plan);
+    for (int i = 0; i < stop; ++i) before.trainer->step();
+    const State state = before.trainer->save();
+    Run after(plan, /*threads=*/2);
+    after.trainer->load(state);
+    EXPECT_EQ(after.trainer->steps_done(), stop);
+    EXPECT_EQ(after.finish(), expected) << "stopped after step " << stop;
+  }
+}
+
+TEST(Trainer, DependsOnItsSeed) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path(), 24);
+  TrainPlan plan = picture_plan(folder.path());
+  plan.train.epochs = 1;
+  const std::string one = Run(plan).finish();
+  EXPECT_EQ(Run(plan).finish(), one);
+  plan.train.seed = 6;
+  EXPECT_NE(Run(plan).finish(), one);
+}
+
+TEST(Trainer, RefusesTheStateOfAnotherRun) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path(), 24);
+  TrainPlan plan = picture_plan(folder.path());
+  const State state = Run(plan).trainer->save();
+  plan.train.label_smoothing = 0.125;
+  Run other(plan);
+  EXPECT_CONTAINS(test::message_of<ConfigError>([&] { other.trainer->load(state); }),
+                  "saved with label_smoothing 0.0, this run has 0.125");
+  EXPECT_CONTAINS(test::message_of<ConfigError>([&] { other.trainer->load(State{}); }),
+                  "not the state of a training run");
+}
+
+TEST(Trainer, LearnsWhatCanBeLearned) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path(), 48);
+  TrainPlan plan = picture_plan(folder.path());
+  plan.data.augmentation = Augmentation::kNone;
+  plan.train.epochs = 6;
+  Run run(plan);
+  const Evaluation before = evaluate(*run.training.model, evaluation_stream(run.training.train), 1);
+  run.finish();
+  const Evaluation after = evaluate(*run.training.model, evaluation_stream(run.training.train), 1);
+  EXPECT_EQ(after.images, 48);
+  EXPECT_LT(before.accuracy(), 0.7);
+  EXPECT_GT(after.accuracy(), 0.9);
+}
+
+TEST(Trainer, StopsWhenTheLossIsNoLongerFinite) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path(), 24);
+  TrainPlan plan = picture_plan(folder.path());
+  plan.train.optimizer = "sgd:rate=1e30";
+  Run run(plan);
+  run.finish();
+  EXPECT_CONTAINS(test::message_of<Error>([&] { run.trainer->read_meter(); }), "no longer finite");
+}
+
+TEST(TrainingStream, ShowsEveryPictureOnceAnEpochInANewOrder) {
+  const DataSource source{
+      {"counted", {}},
+      {{"one", test::counting_pictures(13, 2)}, {"two", test::counting_pictures(7, 2)}}};
+  const Stream stream = training_stream(source, 3, 4);
+  ASSERT_EQ(stream.size(), 60);
+  std::vector<std::vector<StreamItem>> epochs;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    epochs.emplace_back(stream.items.begin() + epoch * 20, stream.items.begin() + (epoch + 1) * 20);
+    std::set<std::pair<int, int>> seen;
+    for (const StreamItem& item : epochs.back()) seen.emplace(item.domain, item.index);
+    EXPECT_EQ(seen.size(), 20U);
+  }
+  EXPECT_NE(epochs[0], epochs[1]);
+  EXPECT_NE(epochs[1], epochs[2]);
+  // 20 pictures fill two batches of eight; none reaches into the next epoch.
+  const auto spans = stream.batches(8);
+  ASSERT_EQ(spans.size(), 6U);
+  EXPECT_EQ(spans[2].begin, 20);
+}
+
+TEST(Evaluate, LeavesTheNetworkAsItWas) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path(), 24);
+  Run run(picture_plan(folder.path()));
+  const std::string before = weight_hash(*run.training.model);
+  evaluate(*run.training.model, evaluation_stream(run.training.train), 1);
+  EXPECT_EQ(weight_hash(*run.training.model), before);
+  EXPECT_EQ(run.training.model->norm_mode().kind, NormKind::kTraining);
+}
+
+TEST(TrainingRecord, TravelsWithWeightsOfHalfTheSize) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path(), 24);
+  Run run(picture_plan(folder.path()));
+  run.plan.text = "# the plan\n";
+  Model& model = *run.training.model;
+  save_weights(model, folder / "whole.safetensors");
+  run.plan.output.type = WeightType::kFloat16;
+  round_weights(model, WeightType::kFloat16);
+  const TrainingRecord record{run.plan, run.trainer->settings(), 6, Evaluation{24, 18}};
+  save_trained(model, record, folder / "half.safetensors");
+
+  const WeightFile file = read_weights(folder / "half.safetensors");
+  for (const NamedTensor& item : file.tensors) EXPECT_EQ(item.tensor.scalar_type(), at::kHalf);
+  EXPECT_EQ(file.metadata.at("training").at("plan"), "# the plan\n");
+  EXPECT_EQ(file.metadata.at("training").at("evaluation").at("accuracy"), 0.75);
+  EXPECT_EQ(file.metadata.at("model"), model.spec().to_string());
+  EXPECT_LT(std::filesystem::file_size(folder / "half.safetensors"),
+            0.6 * static_cast<double>(std::filesystem::file_size(folder / "whole.safetensors")));
+  // What was scored is what the file holds, to the bit.
+  const std::unique_ptr<Model> loaded = make_model(model.spec(), 1);
+  EXPECT_TRUE(load_weights(*loaded, folder / "half.safetensors"));
+  EXPECT_EQ(weight_hash(*loaded), weight_hash(model));
+
+  EXPECT_TRUE(find_record(folder / "half.safetensors", run.trainer->settings()));
+  EXPECT_FALSE(find_record(folder / "half.safetensors", {{"seed", 1}}));
+  EXPECT_FALSE(find_record(folder / "missing.safetensors", run.trainer->settings()));
+}
+
+TEST(RoundWeights, RefusesWhatFloat16CannotHold) {
+  const std::unique_ptr<Model> model =
+      make_model(Spec::parse("wide_resnet:depth=10,width=1,classes=3"));
+  model->buffers()[1].value.fill_(1e6);
+  EXPECT_CONTAINS(test::message_of<Error>([&] { round_weights(*model, WeightType::kFloat16); }),
+                  model->buffers()[1].name);
+}
+
+TEST(CrossEntropy, EqualsItsFormula) {
+  const at::Tensor logits = at::tensor({1.0, 2.0, 0.5, -1.0, 0.0, 3.0}, at::kDouble).view({2, 3});
+  const at::Tensor labels = at::tensor({1, 0}, at::kLong);
+  const auto log_softmax = [&](int row, int column) {
+    double sum = 0;
+    for (int c = 0; c < 3; ++c) sum += std::exp(logits[row][c].item<double>());
+    return logits[row][column].item<double>() - std::log(sum);
+  };
+  double plain = 0, smooth = 0;
+  for (int row = 0; row < 2; ++row) {
+    const int label = row == 0 ? 1 : 0;
+    plain -= log_softmax(row, label) / 2;
+    for (int c = 0; c < 3; ++c) smooth -= ((c == label ? 0.7 : 0) + 0.1) * log_softmax(row, c) / 2;
+  }
+  EXPECT_NEAR(cross_entropy(logits, labels).item<double>(), plain, 1e-12);
+  EXPECT_NEAR(cross_entropy(logits, labels, 0.3).item<double>(), smooth, 1e-12);
+}
+
+}  // namespace
+}  // namespace gala
