@@ -8,6 +8,7 @@ namespace gala {
 // throws ConfigError or FormatError for the user's mistakes; main turns them into exit codes.
 
 void add_adapt_command(CLI::App& program);
+void add_corrupt_command(CLI::App& program);
 void add_data_command(CLI::App& program);
 void add_inspect_command(CLI::App& program);
 void add_list_command(CLI::App& program);

@@ -9,6 +9,7 @@
 #include "cli/text.h"
 #include "gala/adapt/guard.h"
 #include "gala/base/error.h"
+#include "gala/data/corruption/corruption_list.h"
 #include "gala/data/dataset.h"
 #include "gala/data/stream.h"
 #include "gala/loss/loss.h"
@@ -47,6 +48,7 @@ const std::vector<Kind>& kinds() {
        [] {
          return describe_registry<Stream, const DataSource&, std::uint64_t>(stream_registry());
        }},
+      {"corruptions", "--corruption", [] { return describe_corruptions(); }},
   };
   return all;
 }

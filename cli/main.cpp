@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.get_formatter()->column_width(34);
   gala::add_adapt_command(program);
+  gala::add_corrupt_command(program);
   gala::add_data_command(program);
   gala::add_inspect_command(program);
   gala::add_list_command(program);

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "gala/base/error.h"
+#include "gala/base/file.h"
+#include "gala/base/interrupt.h"
+#include "gala/data/corrupted.h"
+#include "gala/data/corruption/corruption_writer.h"
+
+namespace gala {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CorruptFlags {
+  std::string data, corruption, severity, out, frost;
+  std::uint64_t seed = 0;
+  int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  bool quiet = false;
+};
+
+std::shared_ptr<const Dataset> open_clean(const std::string& text) {
+  const DataSource source = open_data(Spec::parse(text));
+  if (source.domains.size() != 1) {
+    std::vector<std::string> names;
+    for (const Domain& domain : source.domains) names.push_back(domain.name);
+    fail<ConfigError>("--data {}: has {} domains ({}); choose one", text, names.size(),
+                      fmt::join(names, ", "));
+  }
+  return source.domains.front().data;
+}
+
+/// One file for each corruption, in their order.
+std::vector<fs::path> choose_paths(const CorruptFlags& flags,
+                                   const std::vector<Corruption>& corruptions) {
+  const fs::path out = flags.out;
+  if (out.extension() == ".npy") {
+    if (corruptions.size() != 1) {
+      fail<ConfigError>("--out {}: a file holds one corruption, {} are asked for; give a folder",
+                        flags.out, corruptions.size());
+    }
+    require_writable(out, "--out");
+    return {out};
+  }
+  std::error_code problem;
+  fs::create_directories(out, problem);
+  if (problem || !fs::is_directory(out)) {
+    fail<ConfigError>("--out {}: the folder cannot be made{}", flags.out,
+                      problem ? ": " + problem.message() : "");
+  }
+  std::vector<fs::path> paths;
+  for (Corruption corruption : corruptions) {
+    paths.push_back(out / fmt::format("{}.npy", corruption_name(corruption)));
+    require_writable(paths.back(), "--out");
+  }
+  return paths;
+}
+
+void corrupt(const CorruptFlags& flags) {
+  const auto corruptions = parse_corruptions(flags.corruption);
+  CorruptionWriterOptions options;
+  options.severities = parse_severities(flags.severity);
+  options.seed = flags.seed;
+  options.threads = flags.threads;
+  if (options.severities.size() != 1 && flags.severity != "all") {
+    fail<ConfigError>("--severity {}: expected one from 1 to 5, or all", flags.severity);
+  }
+  if (flags.threads < 1) fail<ConfigError>("--threads {}: expected 1 or more", flags.threads);
+  const auto clean = open_clean(flags.data);
+  if (!flags.frost.empty()) options.textures = read_frost_textures(flags.frost);
+  const auto paths = choose_paths(flags, corruptions);
+
+  const auto repeats = static_cast<int>(options.severities.size());
+  const std::int64_t rows = clean->size() * repeats;
+  Progress progress("corrupt", rows * static_cast<std::int64_t>(paths.size()), 0, flags.quiet);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string name(corruption_name(corruptions[i]));
+    const std::int64_t before = rows * static_cast<std::int64_t>(i);
+    options.progress = [&](std::int64_t done) { progress.advance(before + done, name); };
+    write_corrupted(paths[i], *clean, corruptions[i], options);
+    progress.clear();
+    std::cout << fmt::format("{}  {} images\n", paths[i].string(), with_commas(rows));
+  }
+  if (fs::path(flags.out).extension() == ".npy") return;
+  const fs::path labels = fs::path(flags.out) / "labels.npy";
+  if (clean->labelled()) {
+    write_labels(labels, *clean, repeats);
+    std::cout << fmt::format("{}  {} labels\n", labels.string(), with_commas(rows));
+  } else {
+    warn("the data has no labels: " + labels.string() + " is not written", flags.quiet);
+  }
+}
+
+}  // namespace
+
+void add_corrupt_command(CLI::App& program) {
+  auto flags = std::make_shared<CorruptFlags>();
+  CLI::App* command = program.add_subcommand(
+      "corrupt", "Write a 32x32 set with the published corruptions, as .npy arrays");
+  command->add_option("--data", flags->data, "the clean set, such as cifar10:path=DIR")->required();
+  command
+      ->add_option("--corruption", flags->corruption,
+                   "names with commas, all (the 15 of the benchmark) or extra (the other 4)")
+      ->required();
+  command
+      ->add_option("--severity", flags->severity,
+                   "1 to 5, or all: five severities below each other, as published")
+      ->required();
+  command
+      ->add_option("--out", flags->out,
+                   "FILE.npy for one corruption, or a folder for NAME.npy and labels.npy")
+      ->required();
+  command->add_option("--seed", flags->seed, "of all that is drawn")->capture_default_str();
+  command->add_option("--frost", flags->frost,
+                      "folder with frost photographs (none: made textures)");
+  command->add_option("--threads", flags->threads, "does not change the result")
+      ->capture_default_str();
+  command->add_flag("--quiet", flags->quiet, "no progress");
+  command->footer(
+      "Examples:\n"
+      "  gala corrupt --data cifar10:path=DIR --corruption fog --severity 5 --out fog.npy\n"
+      "  gala corrupt --data cifar10:path=DIR --corruption all --severity all --out cifar10c");
+  command->callback([flags] {
+    catch_interrupts();
+    try {
+      corrupt(*flags);
+    } catch (const Interrupted& stopped) {
+      std::cerr << stopped.what() << " (the files named above are whole)\n";
+      throw CLI::RuntimeError(kInterruptedExit);
+    }
+  });
+}
+
+}  // namespace gala
