@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "gala/base/error.h"
@@ -143,9 +144,15 @@ void Guard::load(const nlohmann::json& state) {
   batches_ = state.at("batches");
   update_norm_ = state.at("update_norm");
   refused_ = state.at("refused");
+  const auto require_classes = [](bool holds) {
+    if (!holds) fail("the state was saved for another number of classes");
+  };
   for (const auto& entry : state.value("recent", nlohmann::json::array())) {
     recent_.push_back({entry.at("predictions"), entry.at("entropy_sum")});
-    for (const std::int64_t prediction : recent_.back().predictions) ++histogram_.at(prediction);
+    for (const std::int64_t prediction : recent_.back().predictions) {
+      require_classes(prediction >= 0 && prediction < std::ssize(histogram_));
+      ++histogram_[prediction];
+    }
     seen_ += static_cast<std::int64_t>(recent_.back().predictions.size());
   }
   entropy_sum_ = state.at("entropy_sum");  // not the sum anew: its rounding must not change
@@ -153,9 +160,7 @@ void Guard::load(const nlohmann::json& state) {
     const auto& reference = state["reference"];
     reference_ = Reference{reference.at("shares"), reference.at("effective_classes"),
                            reference.at("entropy")};
-    if (reference_->shares.size() != histogram_.size()) {
-      fail("the state was saved for another number of classes");
-    }
+    require_classes(reference_->shares.size() == histogram_.size());
   }
 }
 

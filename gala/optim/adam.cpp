@@ -19,6 +19,8 @@ AdamRule Adam::rule(std::int64_t step) const {
           .beta2 = static_cast<float>(options_.beta2),
           .epsilon = static_cast<float>(options_.epsilon),
           .weight_decay = static_cast<float>(options_.weight_decay),
+          .fresh1 = static_cast<float>(1 - options_.beta1),
+          .fresh2 = static_cast<float>(1 - options_.beta2),
           .step_size = static_cast<float>(options_.rate / (1 - std::pow(options_.beta1, t))),
           .second_correction = static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, t)))};
 }

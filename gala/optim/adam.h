@@ -10,14 +10,15 @@ namespace gala {
 struct AdamRule {
   static constexpr int kMoments = 2;
   float beta1, beta2, epsilon, weight_decay;
-  float step_size;          ///< η / (1-β₁ᵗ)
+  float fresh1, fresh2;  ///< 1-β₁ and 1-β₂, rounded once: in float32, 1-0.999 is off by 1e-5
+  float step_size;       ///< η / (1-β₁ᵗ)
   float second_correction;  ///< 1 / √(1-β₂ᵗ)
 
   template <class T>
   void advance(const T& gradient, const T& value, T* moments) const {
     const T g = gradient + weight_decay * value;
-    moments[0] = beta1 * moments[0] + (1 - beta1) * g;
-    moments[1] = beta2 * moments[1] + (1 - beta2) * (g * g);
+    moments[0] = beta1 * moments[0] + fresh1 * g;
+    moments[1] = beta2 * moments[1] + fresh2 * (g * g);
   }
   template <class T>
   T update(const T&, const T&, const T* moments) const {

@@ -28,7 +28,8 @@ class RuleOptimizer : public Optimizer {
       for (std::int64_t& steps : steps_) ++steps;
     }
     const std::vector<Rule> rules = make_rules();
-    const SweepContext<Rule> context{gradients, arena, layers, rules, moments_, which_ == Moments::kAll};
+    const SweepContext<Rule> context{gradients, arena,    layers,
+                                     rules,     moments_, which_ == Moments::kAll};
     sums_ = arena.values().is_cpu() ? measure_on_cpu(context, chunks_, displacement)
                                     : measure_plain(context, displacement);
     return sums_;
@@ -65,11 +66,13 @@ class RuleOptimizer : public Optimizer {
   }
 
   void load(const ParameterArena& arena, const State& state) override {
+    if (!state.values.contains("optimizer_steps")) fail("the state lacks optimizer_steps");
+    auto steps = state.values["optimizer_steps"].get<std::vector<std::int64_t>>();
+    if (steps.size() != steps_.size())
+      fail("the state was saved with another partition into layers");
     for (std::size_t k = 0; k < moments_.size(); ++k) {
       arena.load(moments_[k], fmt::format("moment{}/", k + 1), state);
     }
-    auto steps = state.values.at("optimizer_steps").get<std::vector<std::int64_t>>();
-    if (steps.size() != steps_.size()) fail("the state was saved with another partition into layers");
     steps_ = std::move(steps);
   }
 
@@ -93,7 +96,8 @@ class RuleOptimizer : public Optimizer {
   std::vector<Rule> make_rules() const {
     std::vector<Rule> rules;
     rules.reserve(steps_.size());
-    for (const std::int64_t steps : steps_) rules.push_back(rule(steps + (which_ == Moments::kSelected)));
+    for (const std::int64_t steps : steps_)
+      rules.push_back(rule(steps + (which_ == Moments::kSelected)));
     return rules;
   }
 
@@ -105,8 +109,8 @@ class RuleOptimizer : public Optimizer {
 };
 
 /// Throws ConfigError unless low <= value (< high, when given).
-inline void check_range(std::string_view optimizer, std::string_view option, double value, double low,
-                        double high) {
+inline void check_range(std::string_view optimizer, std::string_view option, double value,
+                        double low, double high) {
   if (!(value >= low && value < high)) {
     fail<ConfigError>("optimizer {}: {} must lie in [{}, {}), not {}", optimizer, option, low, high,
                       value);

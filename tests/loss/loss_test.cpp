@@ -1,0 +1,193 @@
+#include "gala/loss/loss.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gala/base/error.h"
+#include "gala/loss/information_maximisation.h"
+#include "gala/loss/pseudo_label.h"
+#include "gala/loss/shot.h"
+#include "gala/loss/terms.h"
+
+namespace gala {
+namespace {
+
+struct Evaluation {
+  double value;
+  at::Tensor gradient;
+  double confident;
+};
+
+Evaluation evaluate(const std::string& spec, const at::Tensor& logits) {
+  const at::Tensor leaf = logits.clone().requires_grad_();
+  const LossTerms terms = make_loss(Spec::parse(spec))->evaluate({.features = {}, .logits = leaf});
+  EXPECT_FALSE(terms.confident.requires_grad());
+  terms.value.backward();
+  return {terms.value.item<double>(), leaf.grad(), terms.confident.item<double>()};
+}
+
+std::string message_of(const std::string& spec) {
+  try {
+    make_loss(Spec::parse(spec));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// Some samples confident at 0.9 and some not, none so near that a small step moves it across.
+at::Tensor mixed_logits() {
+  at::manual_seed(12);
+  return at::randn({12, 5}, at::kDouble) * 5;
+}
+
+/// Twelve samples of which none is confident at 0.9.
+at::Tensor unsure_logits() {
+  return mixed_logits() * 0.03;
+}
+
+TEST(Losses, HaveTheSlopeOfTheirValues) {
+  const at::Tensor logits = mixed_logits();
+  const at::Tensor confidence = std::get<0>(logits.softmax(1).max(1));
+  ASSERT_GT((confidence - 0.9).abs().min().item<double>(), 1e-3);
+  ASSERT_GT((confidence > 0.9).sum().item<int>(), 2);
+  ASSERT_LT((confidence > 0.9).sum().item<int>(), 10);
+  constexpr double kStep = 1e-5;
+  for (const std::string spec : {"entropy", "information_maximisation", "pseudo_label", "shot"}) {
+    const Evaluation here = evaluate(spec, logits);
+    for (std::int64_t n = 0; n < logits.size(0); ++n) {
+      for (std::int64_t c = 0; c < logits.size(1); ++c) {
+        at::Tensor above = logits.clone(), below = logits.clone();
+        above[n][c] += kStep;
+        below[n][c] -= kStep;
+        const double slope =
+            (evaluate(spec, above).value - evaluate(spec, below).value) / (2 * kStep);
+        EXPECT_NEAR(here.gradient[n][c].item<double>(), slope, 1e-8)
+            << spec << " " << n << " " << c;
+      }
+    }
+  }
+}
+
+TEST(PseudoLabel, SendsNoGradientThroughLabelsOrMask) {
+  const at::Tensor logits = mixed_logits();
+  const at::Tensor probabilities = logits.softmax(1);
+  const auto [confidence, labels] = probabilities.max(1);
+  const at::Tensor kept = (confidence > 0.9).to(at::kDouble);
+  const at::Tensor one_hot = at::zeros_like(logits).scatter_(1, labels.unsqueeze(1), 1.0);
+  const at::Tensor expected = (probabilities - one_hot) * kept.unsqueeze(1) / kept.sum();
+  EXPECT_TRUE(at::allclose(evaluate("pseudo_label", logits).gradient, expected, 0, 1e-14));
+}
+
+TEST(PseudoLabel, IsZeroWithZeroGradientWhenNoSampleIsConfident) {
+  const Evaluation nothing = evaluate("pseudo_label", unsure_logits());
+  EXPECT_EQ(nothing.value, 0.0);
+  EXPECT_EQ(nothing.confident, 0.0);
+  EXPECT_TRUE(nothing.gradient.eq(0).all().item<bool>());
+  const at::Tensor single = at::zeros({1, 4}, at::kFloat);
+  EXPECT_TRUE(evaluate("pseudo_label", single).gradient.eq(0).all().item<bool>());
+}
+
+TEST(PseudoLabel, CountsOnlySamplesAboveBeta) {
+  // Two classes with a probability of exactly one half each.
+  const at::Tensor even = at::zeros({3, 2}, at::kDouble);
+  EXPECT_EQ(evaluate("pseudo_label:beta=0.5", even).confident, 0.0);
+  EXPECT_EQ(evaluate("pseudo_label:beta=0.49", even).confident, 3.0);
+  EXPECT_NEAR(evaluate("pseudo_label:beta=0.49", even).value, std::log(2.0), 1e-15);
+  EXPECT_EQ(evaluate("pseudo_label:beta=1", at::eye(3, at::kDouble) * 1e4).confident, 0.0);
+}
+
+TEST(PseudoLabel, IsTheMeanOverAllWhenAllAreConfident) {
+  const at::Tensor logits = at::eye(4, at::kDouble) * 6;
+  const Evaluation all = evaluate("pseudo_label", logits);
+  EXPECT_EQ(all.confident, 4.0);
+  EXPECT_NEAR(all.value, std::log1p(3 * std::exp(-6.0)), 1e-14);
+}
+
+TEST(Shot, LosesOnlyItsPseudoLabelTermWhenNoSampleIsConfident) {
+  const Evaluation shot = evaluate("shot", unsure_logits());
+  const Evaluation rest = evaluate("information_maximisation", unsure_logits());
+  EXPECT_EQ(shot.confident, 0.0);
+  EXPECT_EQ(shot.value, rest.value);
+  EXPECT_TRUE(shot.gradient.equal(rest.gradient));
+}
+
+TEST(Losses, TakeTheirClosedFormsForEvenAnswers) {
+  const at::Tensor even = at::zeros({6, 8}, at::kDouble);
+  EXPECT_NEAR(evaluate("entropy", even).value, std::log(8.0), 1e-14);
+  const double diversity = -std::log(1.0 / 8 + 1e-5);
+  EXPECT_NEAR(evaluate("information_maximisation", even).value, std::log(8.0) - diversity, 1e-14);
+  EXPECT_EQ(evaluate("entropy", even).confident, 6.0);
+  EXPECT_EQ(evaluate("information_maximisation", even).confident, 6.0);
+}
+
+TEST(Losses, StayFiniteForExtremeLogits) {
+  at::manual_seed(13);
+  const at::Tensor signs = at::where(at::rand({9, 6}) > 0.5, 1.0, -1.0).to(at::kFloat);
+  for (const std::string spec : {"entropy", "information_maximisation", "pseudo_label", "shot"}) {
+    for (const at::Tensor& logits :
+         {signs * 1e4, at::eye(6, at::kFloat) * 1e4, at::eye(6, at::kFloat) * -1e4,
+          at::full({3, 6}, 1e4F), at::full({3, 6}, -1e4F)}) {
+      const Evaluation extreme = evaluate(spec, logits);
+      EXPECT_TRUE(std::isfinite(extreme.value)) << spec;
+      EXPECT_TRUE(extreme.gradient.isfinite().all().item<bool>()) << spec;
+    }
+  }
+}
+
+TEST(Losses, TakeABatchOfOne) {
+  const at::Tensor logits = mixed_logits().slice(0, 0, 1);
+  for (const std::string spec : {"entropy", "information_maximisation", "pseudo_label", "shot"}) {
+    const Evaluation one = evaluate(spec, logits);
+    EXPECT_TRUE(std::isfinite(one.value)) << spec;
+    EXPECT_EQ(one.gradient.sizes(), logits.sizes());
+  }
+  // One answer is its own mean: what is left of H(p) - H(mean p) comes from epsilon.
+  EXPECT_NEAR(evaluate("information_maximisation:epsilon=1e-12", logits).value, 0.0, 1e-11);
+}
+
+TEST(Losses, CarryNotANumberThrough) {
+  at::Tensor logits = mixed_logits();
+  logits[3][1] = std::nan("");
+  for (const std::string spec : {"entropy", "information_maximisation", "pseudo_label", "shot"}) {
+    EXPECT_FALSE(std::isfinite(evaluate(spec, logits).value)) << spec;
+  }
+}
+
+TEST(Losses, SayWhetherTheHeadAdapts) {
+  EXPECT_TRUE(make_loss(Spec::parse("pseudo_label"))->adapts_head());
+  EXPECT_TRUE(make_loss(Spec::parse("entropy"))->adapts_head());
+  EXPECT_FALSE(make_loss(Spec::parse("shot"))->adapts_head());
+  EXPECT_FALSE(make_loss(Spec::parse("information_maximisation"))->adapts_head());
+}
+
+TEST(Losses, RefuseOptionsOutOfRange) {
+  EXPECT_EQ(message_of("pseudo_label:beta=1.5"),
+            "loss pseudo_label: beta must lie in [0, 1], not 1.5");
+  EXPECT_EQ(message_of("pseudo_label:beta=-0.1"),
+            "loss pseudo_label: beta must lie in [0, 1], not -0.1");
+  EXPECT_EQ(message_of("shot:beta=2"), "loss shot: beta must lie in [0, 1], not 2");
+  EXPECT_EQ(message_of("shot:theta=-1"), "loss shot: theta must not be negative, not -1");
+  EXPECT_EQ(message_of("information_maximisation:epsilon=0"),
+            "loss information_maximisation: epsilon must be above 0, not 0");
+  EXPECT_THROW(PseudoLabelLoss({.beta = std::nan("")}), ConfigError);
+  EXPECT_THROW(ShotLoss({.beta = 0.9, .theta = std::nan("")}), ConfigError);
+  EXPECT_THROW(InformationMaximisationLoss({.epsilon = std::nan("")}), ConfigError);
+  for (const char* spec : {"pseudo_label:beta=0", "pseudo_label:beta=1", "shot:theta=0"}) {
+    EXPECT_EQ(message_of(spec), "no error");
+  }
+}
+
+TEST(Losses, RefuseUnknownWords) {
+  EXPECT_EQ(
+      message_of("pseudolabel"),
+      "unknown loss \"pseudolabel\" (did you mean \"pseudo_label\"? known: pseudo_label, shot, "
+      "information_maximisation, entropy)");
+  EXPECT_EQ(message_of("shot:thea=1"),
+            "loss shot has no option \"thea\" (did you mean \"theta\"? known: beta, theta)");
+  EXPECT_NE(message_of("entropy:beta=0.9"), "no error");
+}
+
+}  // namespace
+}  // namespace gala
