@@ -1,25 +1,34 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <thread>
 
 #include "cli/adapt_run.h"
 #include "cli/command.h"
+#include "cli/help.h"
 #include "gala/base/error.h"
 
 namespace gala {
 namespace {
 
 constexpr char kFooter[] =
-    "Specs are written name:key=value,key=value; `gala list` shows them all.\n"
+    "Specs are written name:key=value,key=value; `gala list` shows them all. A\n"
+    "pattern is a name in which * stands for any characters and ? for one.\n"
     "\n"
     "Examples:\n"
-    "  gala adapt --model resnet18:classes=7 --weights source.safetensors --data folder:path=photos\n"
-    "  gala adapt --weights wrn.safetensors --data arrays:images=fog.npy,labels=labels.npy \\\n"
-    "             --loss shot --norm batch --batch-size 200 --trace trace.jsonl\n"
-    "  gala adapt ... --select all --guard rollback:to=healthy     adapt everything, with a net\n"
-    "  gala adapt ... --save-state run.state                       stop with Ctrl-C, then go on:\n"
+    "  gala adapt --model resnet18:classes=7 --weights source.safetensors \\\n"
+    "             --data folder:path=photos\n"
+    "  gala adapt --weights wrn.safetensors --loss shot --norm batch \\\n"
+    "             --data arrays:images=fog.npy,labels=labels.npy \\\n"
+    "             --batch-size 200 --trace trace.jsonl\n"
+    "Adapt everything, with a net:\n"
+    "  gala adapt ... --select all --guard rollback:to=healthy\n"
+    "Stop with Ctrl-C, then go on:\n"
+    "  gala adapt ... --save-state run.state\n"
     "  gala adapt ... --save-state run.state --resume run.state\n"
-    "  gala adapt ... --loss entropy --select norm_affine --norm batch     this is Tent";
+    "This is Tent:\n"
+    "  gala adapt ... --loss entropy --select norm_affine --norm batch";
 
 /// The flags whose text is an enum or a list, before they are understood.
 struct RawFlags {
@@ -36,8 +45,15 @@ T parse_flag(std::string_view flag, const std::string& text) {
   return value;
 }
 
+enum class Precision { kFloat32, kTf32 };
+constexpr std::array<std::string_view, 2> enum_names(Precision) {
+  return {"float32", "tf32"};
+}
+
 enum class Head { kAdapt, kFreeze };
-constexpr std::array<std::string_view, 2> enum_names(Head) { return {"adapt", "freeze"}; }
+constexpr std::array<std::string_view, 2> enum_names(Head) {
+  return {"adapt", "freeze"};
+}
 
 AdaptFlags understand(const RawFlags& raw) {
   AdaptFlags flags = raw.flags;
@@ -47,36 +63,95 @@ AdaptFlags understand(const RawFlags& raw) {
   if (!raw.head.empty()) flags.adapter.head = parse_flag<Head>("--head", raw.head) == Head::kAdapt;
   flags.adapter.predict = parse_flag<PredictWith>("--predict", raw.predict);
   flags.adapter.seed = static_cast<std::uint64_t>(flags.model.seed);
-  if (flags.batch_size < 1) fail<ConfigError>("--batch-size must be at least 1, not {}", flags.batch_size);
-  if (flags.threads < 0) fail<ConfigError>("--threads must not be negative, not {}", flags.threads);
-  if (flags.save_every < 0) {
-    fail<ConfigError>("--save-every must not be negative, not {}", flags.save_every);
+  flags.tf32 = parse_flag<Precision>("--precision", raw.precision) == Precision::kTf32;
+  if (flags.tf32 && !flags.model.device.starts_with("cuda")) {
+    fail<ConfigError>("--precision tf32 needs --device cuda, not {}", flags.model.device);
   }
   if (flags.save_every > 0 && flags.save_state.empty()) {
-    fail<ConfigError>("--save-every needs --save-state");
+    fail<ConfigError>("--save-every needs --save-state FILE");
   }
   return flags;
 }
 
+/// More threads than this only wait for each other.
+std::int64_t most_threads() {
+  return 4 * std::max<std::int64_t>(2, std::thread::hardware_concurrency());
+}
+
+/// Adds flags to one group of the help page.
+class FlagGroup {
+ public:
+  FlagGroup(CLI::App& command, std::string name) : command_(command), name_(std::move(name)) {}
+
+  template <class T>
+  CLI::Option* value(const char* flag, T& target, const char* type, const char* help) {
+    CLI::Option* option = command_.add_option(flag, target, help)->group(name_)->type_name(type);
+    if constexpr (!std::same_as<T, std::vector<std::string>>) option->capture_default_str();
+    return option;
+  }
+  void yes(const char* flag, bool& target, const char* help) {
+    command_.add_flag(flag, target, help)->group(name_);
+  }
+
+ private:
+  CLI::App& command_;
+  std::string name_;
+};
+
 void add_method_flags(CLI::App& command, RawFlags& raw) {
   AdapterOptions& adapter = raw.flags.adapter;
-  command.add_option("--loss", adapter.loss, "unsupervised loss")->capture_default_str()->group("Method");
-  command.add_option("--select", adapter.select, "which layers move")->capture_default_str()->group("Method");
-  command.add_option("--optimizer", adapter.optimizer, "how they move")->capture_default_str()->group("Method");
-  command.add_option("--norm", raw.flags.model.norm, "statistics of norm layers: source, batch, blend, running")
-      ->capture_default_str()->group("Method");
-  command.add_option("--partition", raw.partition, "tensor, module or block [the selector's own]")->group("Method");
-  command.add_option("--include", adapter.include, "only parameters that fit a pattern")->group("Method");
-  command.add_option("--exclude", adapter.exclude, "no parameters that fit a pattern")->group("Method");
-  command.add_option("--head", raw.head, "adapt or freeze the classifier [the loss's own]")->group("Method");
-  command.add_option("--inner-steps", adapter.inner_steps, "optimizer steps a batch")->capture_default_str()->group("Method");
-  command.add_flag("--episodic", adapter.episodic, "back to the source before every batch")->group("Method");
-  command.add_option("--adapt-every", adapter.adapt_every, "adapt on every n-th batch")->capture_default_str()->group("Method");
-  command.add_option("--predict", raw.predict, "answer with the adapting forward, or after the update")
-      ->capture_default_str()->group("Method");
-  command.add_flag("--shadow", adapter.shadow, "adapt beside, answer with the source model")->group("Safety");
-  command.add_option("--guard", adapter.guard, "what to do about collapse: off, warn, stop, rollback")
-      ->capture_default_str()->group("Safety");
+  FlagGroup method(command, "Method");
+  method.value("--loss", adapter.loss, "SPEC", "unsupervised loss");
+  method.value("--select", adapter.select, "SPEC", "which layers move");
+  method.value("--optimizer", adapter.optimizer, "SPEC", "how they move");
+  method.value("--norm", raw.flags.model.norm, "SPEC",
+               "statistics of norm layers: source, batch, blend or running");
+  method.value("--partition", raw.partition, "NAME",
+               "what a layer is: tensor, module or block [the selector's own]");
+  method.value("--include", adapter.include, "PATTERN", "only parameters that fit one [all]");
+  method.value("--exclude", adapter.exclude, "PATTERN", "no parameters that fit one [none]");
+  method.value("--head", raw.head, "NAME", "adapt or freeze the classifier [the loss's own]");
+  method.value("--inner-steps", adapter.inner_steps, "N", "optimizer steps a batch")
+      ->check(whole_number(1));
+  method.value("--adapt-every", adapter.adapt_every, "N", "adapt on every N-th batch, answer all")
+      ->check(whole_number(1));
+  method.yes("--episodic", adapter.episodic, "go back to the source before every batch");
+  method.value("--predict", raw.predict, "NAME",
+               "answer with the adapting forward pass, or with another one after the update");
+  FlagGroup safety(command, "Safety");
+  safety.yes("--shadow", adapter.shadow,
+             "adapt beside: answers come from the source model, and how many would differ is told");
+  safety.value("--guard", adapter.guard, "SPEC",
+               "what to do about collapse: off, warn, stop or rollback");
+}
+
+void add_output_flags(CLI::App& command, AdaptFlags& flags) {
+  FlagGroup output(command, "Output");
+  output.value("--trace", flags.trace, "FILE", "JSON lines, one object a step");
+  output.value("--predictions", flags.predictions, "FILE",
+               "CSV: index,prediction,confidence[,label]");
+  output.value("--save-weights", flags.save_weights, "FILE",
+               "the adapted weights at the end, as safetensors (with --shadow too)");
+  output.value("--save-state", flags.save_state, "FILE",
+               "everything needed to go on, at the end and when stopped");
+  output.value("--save-every", flags.save_every, "N", "save the state every N batches too [never]")
+      ->default_str("")
+      ->check(whole_number(1));
+  output.value("--resume", flags.resume, "FILE", "go on from a saved state, with the same flags");
+  output.yes("--profile", flags.profile, "tell where the time went");
+  output.yes("--quiet", flags.quiet, "no progress, no warnings");
+}
+
+void add_machine_flags(CLI::App& command, RawFlags& raw) {
+  AdaptFlags& flags = raw.flags;
+  FlagGroup machine(command, "Machine");
+  machine.value("--device", flags.model.device, "NAME", "cpu, cuda or cuda:N");
+  machine.value("--precision", raw.precision, "NAME", "float32, or tf32 (on cuda)");
+  machine.value("--threads", flags.threads, "N", "0: as many as there are")
+      ->check(whole_number(0, most_threads()));
+  machine.yes("--deterministic", flags.deterministic,
+              "the same bytes every time (no times in the trace)");
+  machine.yes("--skip-unreadable", flags.skip_unreadable, "leave broken images out and count them");
 }
 
 }  // namespace
@@ -86,29 +161,24 @@ void add_adapt_command(CLI::App& program) {
   AdaptFlags& flags = raw->flags;
   CLI::App* command = program.add_subcommand("adapt", "Adapt a model to data while it answers");
   flags.model.add_to(*command);
-  command->add_option("--data", flags.data, "what to answer, such as folder:path=DIR")->required();
-  command->add_option("--stream", flags.stream, "in which order [single, or continual for several domains]");
-  command->add_option("--batch-size", flags.batch_size, "images a batch")->capture_default_str();
-  command->add_option("--seed", flags.model.seed, "of everything that is drawn")->capture_default_str();
+  command->add_option("--data", flags.data, "what to answer, such as folder:path=DIR")
+      ->required()
+      ->type_name("SPEC");
+  command
+      ->add_option("--stream", flags.stream,
+                   "in which order [single, or continual for several domains]")
+      ->type_name("SPEC");
+  command->add_option("--batch-size", flags.batch_size, "images a batch")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(whole_number(1));
+  command->add_option("--seed", flags.model.seed, "for everything that is drawn")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(whole_number(0));
   add_method_flags(*command, *raw);
-  const auto output = [&](const char* name, std::string& target, const char* help) {
-    command->add_option(name, target, help)->group("Output");
-  };
-  output("--trace", flags.trace, "JSON lines, one object a step");
-  output("--predictions", flags.predictions, "CSV: index,prediction,confidence[,label]");
-  output("--save-weights", flags.save_weights, "the adapted weights, as safetensors");
-  output("--save-state", flags.save_state, "everything needed to go on, at the end or when stopped");
-  output("--resume", flags.resume, "go on from such a file");
-  command->add_option("--save-every", flags.save_every, "also save the state every n batches")->group("Output");
-  command->add_flag("--profile", flags.profile, "where the time went")->group("Output");
-  command->add_flag("--quiet", flags.quiet, "no progress, no warnings")->group("Output");
-  command->add_option("--device", flags.model.device, "cpu, cuda or cuda:N")->capture_default_str()->group("Machine");
-  command->add_option("--precision", raw->precision, "float32 or tf32")->capture_default_str()->group("Machine");
-  command->add_option("--threads", flags.threads, "0: as many as there are")->capture_default_str()->group("Machine");
-  command->add_flag("--deterministic", flags.deterministic, "the same bytes every time (no times in the trace)")
-      ->group("Machine");
-  command->add_flag("--skip-unreadable", flags.skip_unreadable, "leave broken images out and count them")
-      ->group("Machine");
+  add_output_flags(*command, flags);
+  add_machine_flags(*command, *raw);
   command->footer(kFooter);
   command->callback([raw] {
     const int code = run_adaptation(understand(*raw));

@@ -31,10 +31,12 @@ std::string_view kind_of(ModuleKind kind) {
 }
 
 void inspect(const ModelFlags& flags, Granularity granularity) {
-  const auto model = flags.open(/*quiet=*/false);
+  std::vector<std::string> warnings;
+  const auto model = flags.open(warnings);
   const auto parameters = adapted_parameters(*model, {}, granularity);
   const LayerPartition layers = make_partition(parameters, granularity);
-  std::vector<std::vector<std::string>> rows = {{"layer", "kind", "block", "tensors", "parameters", "shapes"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"layer", "kind", "block", "tensors", "parameters", "shapes"}};
   for (const Layer& layer : layers.layers) {
     const Parameter& first = *parameters[layer.tensors[0]];
     std::vector<std::string> shapes;
@@ -45,6 +47,10 @@ void inspect(const ModelFlags& flags, Granularity granularity) {
                     std::to_string(layer.tensors.size()), with_commas(layer.count),
                     block ? fmt::format("{} ... {}", shapes.front(), shapes.back())
                           : fmt::format("{}", fmt::join(shapes, " "))});
+  }
+  // Shapes do not need weights; how images are prepared does.
+  if (!flags.weights.empty()) {
+    for (const std::string& warning : warnings) warn(warning);
   }
   std::cout << format_table(rows) << '\n';
 
@@ -81,12 +87,19 @@ void add_inspect_command(CLI::App& program) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = program.add_subcommand("inspect", "A network's layers, shapes and groups");
   flags->model.add_to(*command);
-  command->add_option("--partition", flags->partition, "tensor, module or block")->capture_default_str();
-  command->footer("Example:\n  gala inspect --model wide_resnet:depth=28,width=10 --partition block");
+  command
+      ->add_option("--partition", flags->partition,
+                   "how fine the layers are: tensor, module or block")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command->footer(
+      "Examples:\n  gala inspect --model wide_resnet:depth=28,width=10 --partition block\n"
+      "  gala inspect --weights adapted.safetensors");
   command->callback([flags] {
     Granularity granularity;
     if (!parse_value(flags->partition, granularity)) {
-      fail<ConfigError>("--partition {}: unknown (expected tensor, module or block)", flags->partition);
+      fail<ConfigError>("--partition {}: unknown (expected tensor, module or block)",
+                        flags->partition);
     }
     inspect(flags->model, granularity);
   });

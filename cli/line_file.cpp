@@ -17,8 +17,9 @@ void LineFile::reopen(const std::filesystem::path& path, const nlohmann::json& p
   written_ = position.at("bytes");
   std::error_code missing;
   if (std::filesystem::file_size(path, missing) < written_ || missing) {
-    fail<ConfigError>("{}: the interrupted run had written {} bytes of it, which are no longer there",
-                      path.string(), written_);
+    fail<ConfigError>(
+        "{}: the interrupted run had written {} bytes of it, which are no longer there",
+        path.string(), written_);
   }
   std::filesystem::resize_file(path, written_);
   out_.open(path, std::ios::binary | std::ios::app);

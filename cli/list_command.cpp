@@ -27,11 +27,12 @@ struct Kind {
 };
 
 std::vector<MethodInfo> describe_guards() {
-  return {{"off", "nothing is watched", {}},
-          {"warn", "collapse is said, and changes no number", describe_options<GuardOptions>()},
-          {"stop", "the parameters stay as they are from then on", describe_options<GuardOptions>()},
-          {"rollback", "back to the source or to the last healthy parameters",
-           describe_options<GuardOptions>()}};
+  return {
+      {"off", "nothing is watched", {}},
+      {"warn", "collapse is said, and changes no number", describe_options<GuardOptions>()},
+      {"stop", "the parameters stay as they are from then on", describe_options<GuardOptions>()},
+      {"rollback", "back to the source or to the last healthy parameters",
+       describe_options<GuardOptions>()}};
 }
 
 const std::vector<Kind>& kinds() {
@@ -39,7 +40,8 @@ const std::vector<Kind>& kinds() {
       {"losses", "--loss", [] { return describe_registry<Loss>(loss_registry()); }},
       {"selectors", "--select",
        [] { return describe_registry<Selector, std::uint64_t>(selector_registry()); }},
-      {"optimizers", "--optimizer", [] { return describe_registry<Optimizer>(optimizer_registry()); }},
+      {"optimizers", "--optimizer",
+       [] { return describe_registry<Optimizer>(optimizer_registry()); }},
       {"models", "--model", [] { return describe_registry<Model>(model_registry()); }},
       {"norms", "--norm", [] { return describe_norm_modes(); }},
       {"guards", "--guard", [] { return describe_guards(); }},
@@ -54,12 +56,15 @@ const std::vector<Kind>& kinds() {
 }
 
 void print_text(const Kind& kind) {
+  constexpr std::size_t kColumn = 28;
+  const std::size_t width = line_width();
   std::cout << kind.name << " (" << kind.usage << ")\n";
   for (const MethodInfo& method : kind.describe()) {
-    std::cout << fmt::format("  {:<26}{}\n", method.name, method.summary);
+    std::cout << fmt::format("  {:<26}{}\n", method.name,
+                             wrap(std::string(method.summary), width, kColumn));
     for (const OptionInfo& option : method.options) {
-      std::cout << fmt::format("    {:<24}{} [{}]\n",
-                               option.name + "=" + option.default_value, option.help, option.type);
+      std::cout << fmt::format("    {:<24}{}\n", option.name + "=" + option.default_value,
+                               wrap(option.help + " [" + option.type + "]", width, kColumn));
     }
   }
   std::cout << '\n';
@@ -88,12 +93,16 @@ void add_list_command(CLI::App& program) {
     bool json = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = program.add_subcommand("list", "Everything that can be named in a spec");
+  CLI::App* command = program.add_subcommand(
+      "list", "What can be named in a spec, with its options and their defaults");
   std::vector<std::string> names;
   for (const Kind& kind : kinds()) names.push_back(kind.name);
-  command->add_option("kind", flags->kind, fmt::format("{}", fmt::join(names, ", ")));
+  command->add_option("kind", flags->kind, fmt::format("{} [all of them]", fmt::join(names, ", ")))
+      ->type_name("");
   command->add_flag("--json", flags->json, "as JSON");
-  command->footer("Examples:\n  gala list selectors\n  gala list --json");
+  command->footer(
+      "An option is shown as name=default [what it may be].\n\n"
+      "Examples:\n  gala list selectors\n  gala list --json");
   command->callback([flags, names] {
     if (!flags->kind.empty() && std::find(names.begin(), names.end(), flags->kind) == names.end()) {
       fail<ConfigError>("unknown kind \"{}\"{}", flags->kind, suggestion(flags->kind, names));

@@ -1,8 +1,8 @@
 #include "cli/model_flags.h"
 
 #include <ATen/Context.h>
+#include <fmt/format.h>
 
-#include "cli/text.h"
 #include "gala/base/error.h"
 #include "gala/model/weights.h"
 
@@ -14,24 +14,31 @@ at::Device parse_device(const std::string& text) {
     fail<ConfigError>("--device {}: unknown (expected cpu, cuda or cuda:N)", text);
   }
   if (!at::globalContext().hasCUDA()) {
-    fail<ConfigError>("--device {}: no CUDA device can be used here (a LibTorch with CUDA and a GPU "
-                      "are needed)", text);
+    fail<ConfigError>(
+        "--device {}: no CUDA device can be used here (a LibTorch with CUDA and a GPU "
+        "are needed)",
+        text);
   }
   std::int64_t index = 0;
   if (text != "cuda" && (!parse_value(std::string_view(text).substr(5), index) || index < 0 ||
                          index >= static_cast<std::int64_t>(at::getNumGPUs()))) {
-    fail<ConfigError>("--device {}: there are {} CUDA devices", text, static_cast<std::int64_t>(at::getNumGPUs()));
+    fail<ConfigError>("--device {}: there are {} CUDA devices", text,
+                      static_cast<std::int64_t>(at::getNumGPUs()));
   }
   return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
 }
 
 void ModelFlags::add_to(CLI::App& command) {
-  command.add_option("--model", model,
-                     "network, such as resnet18:classes=7 (not needed when the weights name it)");
-  command.add_option("--weights", weights, "safetensors or PyTorch checkpoint");
+  command
+      .add_option("--model", model,
+                  "network, such as resnet18:classes=7; not needed when the weights name theirs")
+      ->type_name("SPEC");
+  command
+      .add_option("--weights", weights, "safetensors file or PyTorch checkpoint [random weights]")
+      ->type_name("FILE");
 }
 
-std::unique_ptr<Model> ModelFlags::open(bool quiet) const {
+std::unique_ptr<Model> ModelFlags::open(std::vector<std::string>& warnings) const {
   const at::Device target = parse_device(device);
   const NormMode mode = NormMode::parse(norm);
   std::string spec = model;
@@ -44,11 +51,13 @@ std::unique_ptr<Model> ModelFlags::open(bool quiet) const {
   }
   std::unique_ptr<Model> network = make_model(Spec::parse(spec), static_cast<std::uint64_t>(seed));
   if (weights.empty()) {
-    warn("no --weights: the network starts from a random initialisation (seed " +
-             std::to_string(seed) + ") and knows nothing", quiet);
+    warnings.push_back(fmt::format(
+        "no --weights: the network starts from a random initialisation (seed {}) and knows nothing",
+        seed));
   } else if (!load_weights(*network, weights)) {
-    warn(weights + " does not say how its images are prepared: using the default of " +
-             network->spec().name + " " + network->preprocessing().to_json().dump(), quiet);
+    warnings.push_back(
+        fmt::format("{} does not say how its images are prepared: using the default of {}, {}",
+                    weights, network->spec().name, network->preprocessing().to_json().dump()));
   }
   network->to(target);
   network->set_norm_mode(mode);

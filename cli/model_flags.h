@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gala/model/model.h"
 
@@ -20,9 +21,9 @@ struct ModelFlags {
 
   /// Adds --model and --weights.
   void add_to(CLI::App& command);
-  /// Makes the network, on its device, with weights and norm mode; warns (unless quiet) when weights
+  /// Makes the network, on its device, with weights and norm mode. Says in `warnings` when weights
   /// or preprocessing are missing. Throws ConfigError and FormatError.
-  std::unique_ptr<Model> open(bool quiet) const;
+  std::unique_ptr<Model> open(std::vector<std::string>& warnings) const;
 };
 
 }  // namespace gala

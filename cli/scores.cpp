@@ -34,13 +34,17 @@ std::int64_t Scores::add(std::size_t segment, const std::vector<std::int64_t>& p
   return right;
 }
 
-double Scores::accuracy() const { return share(sum(right_), sum(answered_)); }
+double Scores::accuracy() const {
+  return share(sum(right_), sum(answered_));
+}
 
 double Scores::accuracy(std::size_t segment) const {
   return share(right_[segment], answered_[segment]);
 }
 
-std::int64_t Scores::answered() const { return sum(answered_); }
+std::int64_t Scores::answered() const {
+  return sum(answered_);
+}
 
 void Scores::load(const nlohmann::json& state) {
   auto right = state.at("right").get<std::vector<std::int64_t>>();

@@ -1,19 +1,24 @@
 #include "cli/text.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <sstream>
+
+#include "gala/base/options.h"
 
 namespace gala {
 namespace {
 
 /// Columns a text takes on a terminal: UTF-8 continuation bytes take none.
 std::size_t display_width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 bool is_number(const std::string& text) {
@@ -48,6 +53,35 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+std::size_t line_width() {
+  std::int64_t columns = 80;
+  const char* given = std::getenv("COLUMNS");
+  winsize size{};
+  if (!given || !parse_value(given, columns)) {
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) columns = size.ws_col;
+  }
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(columns, 50, 100));
+}
+
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
+  std::istringstream words(text);
+  std::string wrapped, word;
+  std::size_t column = indent;
+  while (words >> word) {
+    const std::size_t length = display_width(word);
+    if (column > indent && column + 1 + length > width) {
+      wrapped += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      wrapped += ' ';
+      ++column;
+    }
+    wrapped += word;
+    column += length;
+  }
+  return wrapped;
+}
+
 std::string with_commas(std::int64_t number) {
   const std::string digits = fmt::format("{}", number);
   std::string text;
@@ -75,7 +109,9 @@ Progress::Progress(std::string label, std::int64_t total, std::int64_t done, boo
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() {
+  clear();
+}
 
 void Progress::advance(std::int64_t done, const std::string& note) {
   if (quiet_) return;
@@ -89,7 +125,8 @@ void Progress::advance(std::int64_t done, const std::string& note) {
   const std::string left =
       rate > 0 ? format_duration(static_cast<double>(total_ - done) / rate) + " left" : "";
   if (!terminal_) {
-    std::cerr << fmt::format("{} {}/{}  {}  {:.1f}/s  {}\n", label_, done, total_, note, rate, left);
+    std::cerr << fmt::format("{} {}/{}  {}  {:.1f}/s  {}\n", label_, done, total_, note, rate,
+                             left);
     return;
   }
   constexpr std::int64_t kWidth = 24;
@@ -107,10 +144,14 @@ void Progress::clear() {
   drawn_ = false;
 }
 
+bool colours() {
+  const char* refused = std::getenv("NO_COLOR");
+  return isatty(STDERR_FILENO) && !(refused && *refused);
+}
+
 void warn(const std::string& message, bool quiet) {
   if (quiet) return;
-  const bool colour = isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
-  std::cerr << (colour ? "\033[33mwarning:\033[0m " : "warning: ") << message << '\n';
+  std::cerr << (colours() ? "\033[33mwarning:\033[0m " : "warning: ") << message << '\n';
 }
 
 }  // namespace gala

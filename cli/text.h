@@ -10,6 +10,13 @@ namespace gala {
 /// numbers are aligned to the right.
 std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
+/// Columns of the terminal, at most 100: from COLUMNS, else from the terminal, else 80.
+std::size_t line_width();
+
+/// Breaks a text at spaces so that no line passes `width` columns, when its first line begins at
+/// column `indent` and so do the others. A word that is too long stays whole.
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent);
+
 /// 1234567 as "1,234,567".
 std::string with_commas(std::int64_t number);
 
@@ -37,6 +44,9 @@ class Progress {
   bool drawn_ = false;
   std::chrono::steady_clock::time_point start_, last_;
 };
+
+/// True when standard error is a terminal and NO_COLOR is not set.
+bool colours();
 
 /// Writes "warning: ..." to standard error unless quiet.
 void warn(const std::string& message, bool quiet = false);

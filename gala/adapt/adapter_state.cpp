@@ -14,10 +14,9 @@ constexpr int kVersion = 1;
 
 }  // namespace
 
-/// Tells whether a state belongs to this model, its source values and this partition.
+/// Tells whether a state belongs to these source values and this partition.
 std::string Adapter::fingerprint() const {
   Sha256 hash;
-  hash.update(model_.spec().to_string());
   for (const auto& entry : arena_->entries()) hash.update(entry.name + "\n");
   for (const Layer& layer : layers_.layers) hash.update(layer.name + "\n");
   // In contiguous order, so that the memory layout does not matter.
@@ -25,12 +24,17 @@ std::string Adapter::fingerprint() const {
     const at::Tensor part = arena_->view(source_.values, i).contiguous();
     hash.update(part.const_data_ptr(), part.nbytes());
   }
+  for (const at::Tensor& buffer : source_.buffers) {
+    const at::Tensor part = buffer.contiguous();
+    hash.update(part.const_data_ptr(), part.nbytes());
+  }
   return hash.hex();
 }
 
 /// What must be the same for a run to go on bit for bit.
 nlohmann::json Adapter::settings() const {
-  return {{"loss", options_.loss},
+  return {{"model", model_.spec().to_string()},
+          {"loss", options_.loss},
           {"select", options_.select},
           {"optimizer", options_.optimizer},
           {"guard", options_.guard},
@@ -61,10 +65,10 @@ State Adapter::save() const {
   state.values["clock"] = {clock_.step, clock_.window_step};
   state.values["guard"] = guard_.save();
   state.values["stopped"] = stopped_;
-  state.values["totals"] = {{"batches", totals_.batches}, {"steps", totals_.steps},
-                            {"refused", totals_.refused}, {"skipped", totals_.skipped},
-                            {"rollbacks", totals_.rollbacks}, {"chosen", totals_.chosen},
-                            {"path", totals_.path}};
+  state.values["totals"] = {
+      {"batches", totals_.batches}, {"steps", totals_.steps},         {"refused", totals_.refused},
+      {"skipped", totals_.skipped}, {"rollbacks", totals_.rollbacks}, {"chosen", totals_.chosen},
+      {"path", totals_.path}};
   return state;
 }
 
@@ -74,15 +78,15 @@ void Adapter::load(const State& state) {
     fail("the state is of version {}, this program writes version {}", values.value("version", 0),
          kVersion);
   }
-  if (values.value("fingerprint", "") != fingerprint()) {
-    fail("the state was saved for another model, other source weights or another partition");
-  }
   const nlohmann::json current = settings();
   for (const auto& [name, value] : current.items()) {
     const auto& saved = values.at("settings").at(name);
     if (saved != value) {
       fail("the state was saved with {} {}, this run has {}", name, saved.dump(), value.dump());
     }
+  }
+  if (values.value("fingerprint", "") != fingerprint()) {
+    fail("the state was saved for other source weights or another partition");
   }
   const State before = save();
   try {
@@ -98,7 +102,9 @@ void Adapter::load(const State& state) {
     selector_->load(state);
     std::size_t i = 0;
     for (Buffer& buffer : model_.buffers()) {
-      buffer.value.copy_(state.tensors.at("buffer/" + buffer.name));
+      const at::Tensor& saved = state.tensors.at("buffer/" + buffer.name);
+      if (saved.sizes() != buffer.value.sizes()) fail("{} has another shape", buffer.name);
+      buffer.value.copy_(saved);
       if (keeps_healthy()) {
         healthy_.buffers[i++] = state.tensors.at("healthy_buffer/" + buffer.name).clone();
       }
@@ -107,8 +113,12 @@ void Adapter::load(const State& state) {
     guard_.load(values.at("guard"));
     stopped_ = values.at("stopped");
     const auto& totals = values.at("totals");
-    totals_ = {totals.at("batches"), totals.at("steps"), totals.at("refused"), totals.at("skipped"),
-               totals.at("rollbacks"), totals.at("chosen"), totals.at("path")};
+    totals_ = {totals.at("batches"), totals.at("steps"),     totals.at("refused"),
+               totals.at("skipped"), totals.at("rollbacks"), totals.at("chosen"),
+               totals.at("path")};
+    if (totals_.chosen.size() != layers_.size() || totals_.path.size() != layers_.size()) {
+      fail("the totals are of another number of layers");
+    }
   } catch (const std::exception& problem) {
     load(before);
     fail("the state cannot be used: {}", problem.what());

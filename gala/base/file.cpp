@@ -19,10 +19,29 @@ void sync_to_disk(const std::filesystem::path& path) {
   ::close(descriptor);
 }
 
+/// A device or a pipe, such as /dev/null: it cannot be renamed over.
+bool is_special(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_other(path, ignored);
+}
+
+void write_through(const std::filesystem::path& path,
+                   const std::function<void(std::ostream&)>& write) {
+  std::ofstream out(path, std::ios::binary);
+  if (!out) fail("{}: cannot be written: {}", path.string(), std::strerror(errno));
+  write(out);
+  out.close();
+  if (!out) fail("{}: writing failed (is the disk full?)", path.string());
+}
+
 }  // namespace
 
-void write_atomically(const std::filesystem::path& path,
+void write_atomically(const std::filesystem::path& given,
                       const std::function<void(std::ostream&)>& write) {
+  if (is_special(given)) return write_through(given, write);
+  // A link stays one: what it points to is replaced.
+  const std::filesystem::path path =
+      std::filesystem::is_symlink(given) ? std::filesystem::weakly_canonical(given) : given;
   std::filesystem::path partial = path;
   partial += fmt::format(".partial.{}", ::getpid());
   try {
@@ -47,8 +66,12 @@ void require_writable(const std::filesystem::path& path, std::string_view flag) 
   };
   if (path.empty()) refuse("the path is empty");
   if (std::filesystem::is_directory(path)) refuse("it is a folder");
+  if (is_special(path)) {
+    if (::access(path.c_str(), W_OK) != 0) refuse(std::strerror(errno));
+    return;
+  }
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  if (!std::filesystem::is_directory(folder)) refuse("the folder " + folder.string() + " is missing");
+  if (!std::filesystem::is_directory(folder)) refuse("there is no folder " + folder.string());
   if (::access(folder.c_str(), W_OK) != 0) refuse(std::strerror(errno));
   if (std::filesystem::exists(path) && ::access(path.c_str(), W_OK) != 0) {
     refuse(std::strerror(errno));

@@ -8,7 +8,8 @@ namespace gala {
 
 /// Writes a file so that readers see the old content or the whole new one, never a half: a temporary
 /// file beside it, synced to disk, then renamed over it. Throws Error when it cannot be done; then
-/// nothing of the new content is left behind.
+/// nothing of the new content is left behind. A link stays one; to a device or a pipe it is written
+/// straight.
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(std::ostream&)>& write);
 

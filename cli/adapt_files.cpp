@@ -1,0 +1,88 @@
+#include "cli/adapt_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "gala/base/error.h"
+#include "gala/base/file.h"
+
+namespace gala {
+namespace {
+
+/// A flag and the file it names; an empty path names none.
+using FlagFile = std::pair<std::string, std::string>;
+
+/// True when both name one file, however they are spelled. Devices such as /dev/null are none.
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(a, b, ignored)) {
+    return std::filesystem::is_regular_file(a, ignored);
+  }
+  return std::filesystem::weakly_canonical(a, ignored) ==
+             std::filesystem::weakly_canonical(b, ignored) &&
+         !std::filesystem::exists(a, ignored);
+}
+
+std::vector<FlagFile> inputs_of(const AdaptFlags& flags, const DataSource& source) {
+  std::vector<FlagFile> inputs = {{"--weights", flags.model.weights}, {"--resume", flags.resume}};
+  for (const auto& [key, value] : source.spec.options) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(value, ignored))
+      inputs.push_back({"--data " + key, value});
+  }
+  return inputs;
+}
+
+}  // namespace
+
+void check_outputs(const AdaptFlags& flags, const GuardOptions& guard, const DataSource& source) {
+  const std::vector<FlagFile> outputs = {{"--trace", flags.trace},
+                                         {"--predictions", flags.predictions},
+                                         {"--save-weights", flags.save_weights},
+                                         {"--save-state", flags.save_state},
+                                         {"--guard events", guard.events}};
+  const std::vector<FlagFile> inputs = inputs_of(flags, source);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [flag, path] = outputs[i];
+    if (path.empty()) continue;
+    require_writable(path, flag);
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto& [other, other_path] = outputs[j];
+      if (!other_path.empty() && same_file(path, other_path)) {
+        fail<ConfigError>("{} and {} both name {}", other, flag, path);
+      }
+    }
+    for (const auto& [input, input_path] : inputs) {
+      const bool takes_its_place = flag == "--save-state" && input == "--resume";
+      if (!takes_its_place && !input_path.empty() && same_file(path, input_path)) {
+        fail<ConfigError>("{} {}: would overwrite what {} reads", flag, path, input);
+      }
+    }
+  }
+}
+
+void check_classes(const DataSource& source, const Model& model,
+                   std::vector<std::string>& warnings) {
+  const std::int64_t classes = source.classes();
+  const std::vector<std::string>& names = source.class_names();
+  if (!names.empty() && classes != model.classes()) {
+    fail<ConfigError>("--data has {} classes, but the head of {} has {}", classes,
+                      model.spec().name, model.classes());
+  }
+  if (classes > model.classes()) {
+    fail<ConfigError>("--data has labels up to {}, but the head of {} has {} classes (0 to {})",
+                      classes - 1, model.spec().name, model.classes(), model.classes() - 1);
+  }
+  const std::vector<std::string>& known = model.class_names();
+  for (std::size_t c = 0; c < std::min(names.size(), known.size()); ++c) {
+    if (names[c] == known[c]) continue;
+    warnings.push_back(fmt::format(
+        "class {} is \"{}\" in the data and \"{}\" in the weights: the accuracy may mean nothing",
+        c, names[c], known[c]));
+    return;
+  }
+}
+
+}  // namespace gala

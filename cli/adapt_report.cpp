@@ -1,0 +1,117 @@
+#include "cli/adapt_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <numeric>
+
+#include "cli/text.h"
+
+namespace gala {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+void print_scores(const Stream& stream, const Scores& scores) {
+  const auto row = [](const std::string& name, std::int64_t images, double accuracy) {
+    return std::vector<std::string>{name, with_commas(images), format_share(accuracy),
+                                    format_share(1 - accuracy)};
+  };
+  Rows rows = {{"domain", "images", "accuracy", "error"}};
+  for (std::size_t s = 0; s < stream.segments.size(); ++s) {
+    rows.push_back(row(stream.segments[s].name, scores.answered(s), scores.accuracy(s)));
+  }
+  if (stream.segments.size() > 1) rows.push_back(row("all", scores.answered(), scores.accuracy()));
+  std::cout << format_table(rows) << '\n';
+}
+
+/// The layers that moved most often, then farthest.
+void print_layers(const Adapter& adapter) {
+  const AdapterTotals& totals = adapter.totals();
+  std::vector<std::size_t> order;
+  for (std::size_t l = 0; l < adapter.layers().size(); ++l) {
+    if (totals.path[l] > 0) order.push_back(l);
+  }
+  if (order.empty()) {
+    std::cout << "layers     none moved\n";
+    return;
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(totals.chosen[a], totals.path[a]) >
+           std::pair(totals.chosen[b], totals.path[b]);
+  });
+  const std::vector<double> net = adapter.net_displacement();
+  Rows rows = {{"layer", "moved", "net", "path"}};
+  constexpr std::size_t kShown = 8;
+  for (std::size_t i = 0; i < std::min(kShown, order.size()); ++i) {
+    const std::size_t l = order[i];
+    rows.push_back({adapter.layers()[l].name, with_commas(totals.chosen[l]),
+                    fmt::format("{:.4g}", net[l]), fmt::format("{:.4g}", totals.path[l])});
+  }
+  std::cout << '\n' << format_table(rows);
+  if (order.size() > kShown) std::cout << fmt::format("and {} more\n", order.size() - kShown);
+  std::cout << "(moved: steps by the whole update; net: distance from the source; path: distance "
+               "covered)\n";
+}
+
+}  // namespace
+
+void print_heading(const AdaptFlags& flags, const DataSource& source, const Stream& stream,
+                   const Adapter& adapter) {
+  const AdapterOptions& options = flags.adapter;
+  const Model& model = adapter.model();
+  std::int64_t adapted = 0, all = 0;
+  for (const Layer& layer : adapter.layers().layers) adapted += layer.count;
+  for (const Parameter& parameter : model.parameters()) all += parameter.value.numel();
+  std::cerr << fmt::format("model   {}\ndata    {}\nstream  {}\nmethod  {} | {} | {} | norm {}\n",
+                           model.spec().to_string(), source.spec.to_string(),
+                           stream.spec.to_string(), options.loss, options.select, options.optimizer,
+                           model.norm_mode().to_string());
+  std::cerr << fmt::format("layers  {} that may move, {} parameters of {}\n",
+                           adapter.layers().size(), with_commas(adapted), with_commas(all));
+}
+
+void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& adapter,
+                  const Scores& scores, const RunCounts& counts) {
+  const AdapterTotals& totals = adapter.totals();
+  if (scores.answered() > 0) print_scores(stream, scores);
+  std::cout << fmt::format("answered   {} images in {} batches, norm mode {}\n",
+                           with_commas(counts.answered), with_commas(totals.batches),
+                           adapter.model().norm_mode().to_string());
+  std::cout << fmt::format(
+      "steps      {} ({} skipped, {} refused for a value that is not finite)\n",
+      with_commas(totals.steps), with_commas(totals.skipped), with_commas(totals.refused));
+  if (counts.unreadable > 0) {
+    std::cout << fmt::format("left out   {} unreadable images; the first: {}\n",
+                             with_commas(counts.unreadable), counts.first_unreadable);
+  }
+  if (flags.adapter.shadow) {
+    std::cout << fmt::format("shadow     adaptation would change {} answers of {}\n",
+                             with_commas(counts.differing), with_commas(counts.answered));
+  }
+  if (counts.collapses > 0) {
+    std::cout << fmt::format("guard      collapse at {} judgements, {} rollbacks{}\n",
+                             counts.collapses, totals.rollbacks,
+                             adapter.stopped() ? ", adaptation stopped" : "");
+  }
+  if (totals.steps > 0) print_layers(adapter);
+}
+
+void print_profile(const RunTimes& times) {
+  const StepTimes& steps = times.steps;
+  const double predict = std::max(0.0, times.answer - steps.total());
+  const double total = times.load + times.answer;
+  Rows rows = {{"part", "milliseconds", "share"}};
+  for (const auto& [name, time] :
+       {std::pair{"load", times.load}, std::pair{"forward", steps.forward},
+        std::pair{"backward", steps.backward}, std::pair{"measure", steps.measure},
+        std::pair{"select", steps.select}, std::pair{"apply", steps.apply},
+        std::pair{"predict", predict}}) {
+    rows.push_back({name, fmt::format("{:.1f}", time),
+                    fmt::format("{:.1f} %", total > 0 ? 100 * time / total : 0)});
+  }
+  std::cout << '\n' << format_table(rows);
+}
+
+}  // namespace gala

@@ -1,0 +1,35 @@
+#pragma once
+#include "cli/adapt_run.h"
+#include "cli/scores.h"
+#include "gala/data/stream.h"
+
+namespace gala {
+
+/// Times of a whole run, in milliseconds.
+struct RunTimes {
+  StepTimes steps;
+  double load = 0, answer = 0;
+};
+
+/// What a run has come to, beside what the adapter counts itself.
+struct RunCounts {
+  std::int64_t answered = 0;
+  std::int64_t differing = 0;  ///< in shadow mode: answers that adaptation would change
+  std::int64_t collapses = 0;  ///< judgements of the guard
+  std::int64_t unreadable = 0;
+  std::string first_unreadable;
+};
+
+/// Model, data, stream and method, to standard error.
+void print_heading(const AdaptFlags& flags, const DataSource& source, const Stream& stream,
+                   const Adapter& adapter);
+
+/// Accuracy by segment, steps, what shadow mode and guard saw, and the layers that moved most, to
+/// standard output.
+void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& adapter,
+                  const Scores& scores, const RunCounts& counts);
+
+/// Where the time went, to standard output.
+void print_profile(const RunTimes& times);
+
+}  // namespace gala
