@@ -25,8 +25,8 @@ ASAN_ENV := ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0 UBSAN_OPTION
 ##@ Use
 
 .PHONY: demo
-demo: build ## A small network meets bad light, and adapts before your eyes
-	@OMP_NUM_THREADS=1 .venv/bin/python tools/demo build/cli/gala
+demo: build ## A model fails under shifting data, and adapts before your eyes
+	@build/cli/gala demo --out build/demo
 
 .PHONY: build
 build: build/build.ninja ## Build the program: build/cli/gala

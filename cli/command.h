@@ -10,6 +10,7 @@ namespace gala {
 void add_adapt_command(CLI::App& program);
 void add_corrupt_command(CLI::App& program);
 void add_data_command(CLI::App& program);
+void add_demo_command(CLI::App& program);
 void add_inspect_command(CLI::App& program);
 void add_list_command(CLI::App& program);
 void add_train_command(CLI::App& program);

@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
   gala::add_adapt_command(program);
   gala::add_corrupt_command(program);
   gala::add_data_command(program);
+  gala::add_demo_command(program);
   gala::add_inspect_command(program);
   gala::add_list_command(program);
   gala::add_train_command(program);

@@ -16,6 +16,8 @@ install(
 # INSTALL_RPATH_USE_LINK_PATH leaves out folders below the source tree, as .venv is.)
 set_target_properties(gala_cli PROPERTIES INSTALL_RPATH ${TORCH_INSTALL_PREFIX}/lib)
 install(TARGETS gala_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# What `gala demo` shows.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/assets DESTINATION ${CMAKE_INSTALL_DATADIR}/gala)
 
 install(
   EXPORT galaTargets

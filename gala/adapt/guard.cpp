@@ -99,7 +99,9 @@ HealthEvent Guard::judge(double displacement) {
   for (std::size_t c = 0; c < shares.size(); ++c) {
     event.drift += std::abs(shares[c] - reference_->shares[c]) / 2;
   }
-  if (event.effective_classes < options_.diversity * reference_->effective_classes) {
+  // One class is the least there can be, so shares are taken of what lies above it: otherwise two
+  // classes could never collapse.
+  if (event.effective_classes - 1 < options_.diversity * (reference_->effective_classes - 1)) {
     event.reasons.push_back("diversity");
   }
   if (!(displacement <= options_.displacement)) event.reasons.push_back("displacement");

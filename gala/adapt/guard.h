@@ -39,7 +39,7 @@ struct GuardOptions {
     option("horizon", &GuardOptions::horizon, "newest answers that are judged together");
     option("every", &GuardOptions::every, "batches between two judgements");
     option("diversity", &GuardOptions::diversity,
-           "collapse when the effective number of classes falls below this share of the first horizon's");
+           "collapse when the classes in use, beyond one, fall below this share of the first horizon's");
     option("entropy", &GuardOptions::entropy,
            "warning sign when the mean entropy falls below this share of the first horizon's");
     option("displacement", &GuardOptions::displacement,
