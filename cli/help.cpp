@@ -19,6 +19,10 @@ const CLI::App& command_of(const CLI::App& program) {
   return used.empty() ? program : *used.back();
 }
 
+bool is_flag(const std::string& word) {
+  return word.starts_with('-');
+}
+
 std::string unknown_command(const CLI::App& program, const std::vector<std::string>& words) {
   std::vector<std::string> known;
   for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
@@ -30,8 +34,7 @@ std::string unknown_command(const CLI::App& program, const std::vector<std::stri
 
 std::string unknown_word(const CLI::App& command) {
   const std::vector<std::string> left = command.remaining();
-  const auto flag = std::find_if(left.begin(), left.end(),
-                                 [](const std::string& word) { return word.starts_with('-'); });
+  const auto flag = std::find_if(left.begin(), left.end(), is_flag);
   if (flag == left.end()) return fmt::format("unexpected word \"{}\"", left.front());
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options()) known.push_back(option->get_name());
@@ -93,11 +96,14 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
 std::string explain(const CLI::ParseError& error, const CLI::App& program,
                     const std::vector<std::string>& words) {
   const CLI::App& command = command_of(program);
+  const std::vector<std::string> left = command.remaining();
+  const bool unknown_flag = std::any_of(left.begin(), left.end(), is_flag);
   std::string message = error.what();
-  if (&command == &program && (words.empty() || !words[0].starts_with('-'))) {
+  if (unknown_flag || dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    // An unknown flag is named first: it may be the reason why another one seems to be missing.
+    if (!left.empty() && (unknown_flag || &command != &program)) message = unknown_word(command);
+  } else if (&command == &program) {
     message = unknown_command(program, words);
-  } else if (dynamic_cast<const CLI::ExtrasError*>(&error) && !command.remaining().empty()) {
-    message = unknown_word(command);
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
     const std::string flag = message.substr(0, message.find(':'));
     message = flag + (message.find("missing") == std::string::npos ? " is given more than once"

@@ -93,8 +93,8 @@ void add_list_command(CLI::App& program) {
     bool json = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = program.add_subcommand(
-      "list", "What can be named in a spec, with its options and their defaults");
+  CLI::App* command =
+      program.add_subcommand("list", "What can be named in a spec, and its options");
   std::vector<std::string> names;
   for (const Kind& kind : kinds()) names.push_back(kind.name);
   command->add_option("kind", flags->kind, fmt::format("{} [all of them]", fmt::join(names, ", ")))
