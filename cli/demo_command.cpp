@@ -9,16 +9,24 @@ void add_demo_command(CLI::App& program) {
   auto flags = std::make_shared<DemoFlags>();
   CLI::App* command = program.add_subcommand(
       "demo", "A model fails under shifting data; see what adaptation does about it");
-  command->add_option("--assets", flags->assets, "folder with the demo's model and images [the program's own]")
+  command
+      ->add_option("--assets", flags->assets,
+                   "folder with the demo's model and images [the program's own]")
       ->type_name("DIR");
-  command->add_option("--out", flags->out, "folder for the results")->capture_default_str()->type_name("DIR");
-  command->add_option("--loss", flags->loss, "unsupervised loss")->capture_default_str()->type_name("SPEC");
+  command->add_option("--out", flags->out, "folder for the results")
+      ->capture_default_str()
+      ->type_name("DIR");
+  command->add_option("--loss", flags->loss, "unsupervised loss")
+      ->capture_default_str()
+      ->type_name("SPEC");
   command->add_option("--images", flags->images, "images of each corruption, at most 2000")
       ->capture_default_str();
   command->add_flag("--quiet", flags->quiet, "no progress");
   command->footer(
-      "A small network, trained on clean CIFAR-10, meets noise, blur, fog and compression, one after\n"
-      "the other. Four copies answer the same 100 images at a time: as it came, with the statistics of\n"
+      "A small network, trained on clean CIFAR-10, meets noise, blur, fog and compression, one "
+      "after\n"
+      "the other. Four copies answer the same 100 images at a time: as it came, with the "
+      "statistics of\n"
       "the batch, adapting every layer, and adapting the layer that gala chooses. Every number is\n"
       "measured while you watch; the labels are used for scoring alone.");
   command->callback([flags] {

@@ -62,7 +62,8 @@ Stream open_stream(const DemoFlags& flags, const std::filesystem::path& assets) 
   spec.set("corruption", kCorruptions);
   Stream stream = make_stream(Spec::parse("continual"), open_data(spec), /*seed=*/0);
   if (flags.images < 1 || flags.images > stream.segments[0].size) {
-    fail<ConfigError>("--images must be from 1 to {}, not {}", stream.segments[0].size, flags.images);
+    fail<ConfigError>("--images must be from 1 to {}, not {}", stream.segments[0].size,
+                      flags.images);
   }
   // The first images of each corruption.
   std::vector<StreamItem> items;
@@ -125,28 +126,33 @@ std::vector<std::vector<std::string>> table(const std::vector<Contender>& conten
       row.push_back(fmt::format("{:.1f}", 100 * (1 - contender.scores->accuracy(s))));
     }
     row.push_back(fmt::format("{:.1f}", 100 * (1 - contender.scores->accuracy())));
-    row.push_back(fmt::format("{:.0f}", contender.milliseconds /
-                                            static_cast<double>(contender.adapter->totals().batches)));
+    row.push_back(fmt::format(
+        "{:.0f}",
+        contender.milliseconds / static_cast<double>(contender.adapter->totals().batches)));
   }
   return rows;
 }
 
 /// What the numbers say, whatever they are.
 std::string verdict(const std::vector<Contender>& contenders, const Stream& stream) {
-  const auto error = [](const Contender& contender) { return 100 * (1 - contender.scores->accuracy()); };
+  const auto error = [](const Contender& contender) {
+    return 100 * (1 - contender.scores->accuracy());
+  };
   const Contender &batch = contenders[1], &all = contenders[2], &gala = contenders[3];
   const std::size_t last = stream.segments.size() - 1;
   const double all_last = 100 * (1 - all.scores->accuracy(last));
   std::string text =
       all.first_collapse > 0
-          ? fmt::format("Adapting every layer collapsed: the guard saw it at batch {}, and the last "
-                        "domain ends at {:.1f} % error.",
-                        all.first_collapse, all_last)
-          : fmt::format("Adapting every layer did not collapse within the demo: {:.1f} % error overall, "
-                        "{:.1f} % on the last domain.",
-                        error(all), all_last);
-  text += fmt::format(" GALA ends at {:.1f} % overall, batch statistics alone at {:.1f} %", error(gala),
-                      error(batch));
+          ? fmt::format(
+                "Adapting every layer collapsed: the guard saw it at batch {}, and the last "
+                "domain ends at {:.1f} % error.",
+                all.first_collapse, all_last)
+          : fmt::format(
+                "Adapting every layer did not collapse within the demo: {:.1f} % error overall, "
+                "{:.1f} % on the last domain.",
+                error(all), all_last);
+  text += fmt::format(" GALA ends at {:.1f} % overall, batch statistics alone at {:.1f} %",
+                      error(gala), error(batch));
   return text + (gala.first_collapse > 0 ? fmt::format("; the guard saw GALA collapse at batch {}.",
                                                        gala.first_collapse)
                                          : std::string("."));
@@ -214,11 +220,14 @@ int run_demo(const DemoFlags& flags) {
     Progress progress("batch", loader.batch_count(), 0, flags.quiet);
     while (const std::optional<Batch> batch = loader.next()) {
       for (std::size_t i = 0; i < contenders.size(); ++i) answer(contenders[i], *batch, traces[i]);
-      progress.advance(batch->number + 1,
-                       progress_note(contenders, stream.segments[static_cast<std::size_t>(batch->segment)].name));
+      progress.advance(
+          batch->number + 1,
+          progress_note(contenders,
+                        stream.segments[static_cast<std::size_t>(batch->segment)].name));
       if (interrupted()) {
         progress.clear();
-        std::cerr << fmt::format("stopped after batch {} of {}\n", batch->number + 1, loader.batch_count());
+        std::cerr << fmt::format("stopped after batch {} of {}\n", batch->number + 1,
+                                 loader.batch_count());
         return kInterruptedExit;
       }
     }
@@ -227,7 +236,8 @@ int run_demo(const DemoFlags& flags) {
   const std::string text = format_table(table(contenders, stream)) + '\n' +
                            wrap(verdict(contenders, stream), line_width(), 0) + '\n';
   write_results(flags, contenders, stream, text);
-  std::cout << text << fmt::format("\nThe table, the numbers and every step lie in {}/\n", flags.out);
+  std::cout << text
+            << fmt::format("\nThe table, the numbers and every step lie in {}/\n", flags.out);
   return 0;
 }
 

@@ -73,16 +73,16 @@ void Adapter::choose_and_move(const Gradients& gradients, StepRecord& record, St
   }
   const auto sums = optimizer_->measure(gradients, *arena_, layers_, *displacement_);
   record.times.measure = watch.lap();
-  const std::vector<double> weights = selector_->select(
-      {layers_, sums, clock_, optimizer_->learning_rate(), gradients, *arena_});
+  const std::vector<double> weights =
+      selector_->select({layers_, sums, clock_, optimizer_->learning_rate(), gradients, *arena_});
   record.times.select = watch.lap();
   optimizer_->apply(gradients, *arena_, layers_, *displacement_, weights);
   record.times.apply = watch.lap();
   clock_.advance(window_.length);
 
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    record.layers.push_back({cosine(sums[l]), std::sqrt(sums[l].update_sq),
-                             std::sqrt(sums[l].shift_sq), weights[l]});
+    record.layers.push_back(
+        {cosine(sums[l]), std::sqrt(sums[l].update_sq), std::sqrt(sums[l].shift_sq), weights[l]});
   }
 }
 

@@ -22,7 +22,9 @@ enum class PredictWith {
   kAdapting,  ///< the one the loss came from: the parameters before the (last) update
   kAfter      ///< another one, with the parameters after it
 };
-constexpr std::array<std::string_view, 2> enum_names(PredictWith) { return {"adapting", "after"}; }
+constexpr std::array<std::string_view, 2> enum_names(PredictWith) {
+  return {"adapting", "after"};
+}
 
 /// How to adapt. Loss, selector, optimizer and guard are specs, as on the command line.
 struct AdapterOptions {
@@ -46,8 +48,8 @@ struct AdapterOptions {
 struct Answer {
   at::Tensor logits;   ///< [N, classes], on the model's device
   at::Tensor adapted;  ///< in shadow mode: what the adapted model would have said; else undefined
-  std::vector<StepRecord> steps;     ///< what was done on the way
-  std::optional<HealthEvent> health; ///< when the guard judged
+  std::vector<StepRecord> steps;      ///< what was done on the way
+  std::optional<HealthEvent> health;  ///< when the guard judged
 };
 
 /// What happened since the start or the last reset.

@@ -29,7 +29,9 @@ double effective_number(const std::vector<double>& shares) {
 }  // namespace
 
 nlohmann::ordered_json HealthEvent::to_json() const {
-  return {{"event", collapsed ? "collapse" : reasons.empty() ? "healthy" : "sign"},
+  return {{"event", collapsed         ? "collapse"
+                    : reasons.empty() ? "healthy"
+                                      : "sign"},
           {"batch", batch},
           {"reasons", reasons},
           {"action", action},
@@ -70,7 +72,8 @@ bool Guard::observe(const BatchHealth& batch) {
   const double entropy = std::isfinite(batch.entropy_sum) ? batch.entropy_sum : 0.0;
   entropy_sum_ += entropy;
   recent_.push_back({batch.predictions, entropy});
-  while (seen_ - static_cast<std::int64_t>(recent_.front().predictions.size()) >= options_.horizon) {
+  while (seen_ - static_cast<std::int64_t>(recent_.front().predictions.size()) >=
+         options_.horizon) {
     for (const std::int64_t prediction : recent_.front().predictions) --histogram_[prediction];
     seen_ -= static_cast<std::int64_t>(recent_.front().predictions.size());
     entropy_sum_ -= recent_.front().entropy_sum;
@@ -81,7 +84,8 @@ bool Guard::observe(const BatchHealth& batch) {
   if (seen_ < options_.horizon) return false;
   if (!reference_) {
     const std::vector<double> shares = shares_of(histogram_, seen_);
-    reference_ = Reference{shares, effective_number(shares), entropy_sum_ / static_cast<double>(seen_)};
+    reference_ =
+        Reference{shares, effective_number(shares), entropy_sum_ / static_cast<double>(seen_)};
   }
   return batches_ % options_.every == 0;
 }
@@ -130,7 +134,8 @@ void Guard::forget(bool all) {
 nlohmann::json Guard::save() const {
   nlohmann::json state{{"batches", batches_}, {"update_norm", update_norm_}, {"refused", refused_}};
   for (const Entry& entry : recent_) {
-    state["recent"].push_back({{"predictions", entry.predictions}, {"entropy_sum", entry.entropy_sum}});
+    state["recent"].push_back(
+        {{"predictions", entry.predictions}, {"entropy_sum", entry.entropy_sum}});
   }
   state["entropy_sum"] = entropy_sum_;
   if (reference_) {

@@ -24,7 +24,9 @@ constexpr std::array<std::string_view, 4> enum_names(GuardAction) {
 }
 
 enum class RollbackTarget { kSource, kHealthy };
-constexpr std::array<std::string_view, 2> enum_names(RollbackTarget) { return {"source", "healthy"}; }
+constexpr std::array<std::string_view, 2> enum_names(RollbackTarget) {
+  return {"source", "healthy"};
+}
 
 struct GuardOptions {
   std::int64_t horizon = 500;
@@ -39,7 +41,8 @@ struct GuardOptions {
     option("horizon", &GuardOptions::horizon, "newest answers that are judged together");
     option("every", &GuardOptions::every, "batches between two judgements");
     option("diversity", &GuardOptions::diversity,
-           "collapse when the classes in use, beyond one, fall below this share of the first horizon's");
+           "collapse when the classes in use, beyond one, fall below this share of the first "
+           "horizon's");
     option("entropy", &GuardOptions::entropy,
            "warning sign when the mean entropy falls below this share of the first horizon's");
     option("displacement", &GuardOptions::displacement,
@@ -52,9 +55,9 @@ struct GuardOptions {
 /// What the guard sees of a batch: no label, no domain.
 struct BatchHealth {
   std::vector<std::int64_t> predictions;
-  double entropy_sum = 0;   ///< of the answers' softmax, in nats
-  double update_norm = 0;   ///< of what was applied, largest over the batch's steps
-  std::int64_t refused = 0; ///< steps refused
+  double entropy_sum = 0;    ///< of the answers' softmax, in nats
+  double update_norm = 0;    ///< of what was applied, largest over the batch's steps
+  std::int64_t refused = 0;  ///< steps refused
 };
 
 /// One judgement.
@@ -118,6 +121,5 @@ class Guard {
   std::int64_t refused_ = 0;
   std::optional<Reference> reference_;
 };
-
 
 }  // namespace gala

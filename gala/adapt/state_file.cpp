@@ -24,7 +24,8 @@ State read_state(const std::filesystem::path& path) {
   }
   State state;
   state.values = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
-  if (!state.values.is_object()) throw FormatError(path.string(), "the state's values are not JSON");
+  if (!state.values.is_object())
+    throw FormatError(path.string(), "the state's values are not JSON");
   for (const auto& [name, tensor] : file.tensors) state.tensors[name] = tensor;
   return state;
 }

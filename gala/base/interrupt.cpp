@@ -21,6 +21,8 @@ void catch_interrupts() {
   std::signal(SIGTERM, handle);
 }
 
-bool interrupted() { return flag.load(); }
+bool interrupted() {
+  return flag.load();
+}
 
 }  // namespace gala

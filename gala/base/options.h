@@ -30,7 +30,9 @@ namespace gala {
 
 /// An enum whose values 0, 1, ... have the names that `enum_names(E{})` lists, found by its namespace.
 template <class E>
-concept NamedEnum = std::is_enum_v<E> && requires(E e) { enum_names(e).size(); };
+concept NamedEnum = std::is_enum_v<E> && requires(E e) {
+  enum_names(e).size();
+};
 
 /// One option as users see it.
 struct OptionInfo {

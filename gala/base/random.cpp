@@ -42,7 +42,9 @@ std::uint64_t Random::next() {
   return result;
 }
 
-double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+double Random::uniform() {
+  return static_cast<double>(next() >> 11) * 0x1.0p-53;
+}
 
 std::uint64_t Random::below(std::uint64_t bound) {
   // Draws above the largest multiple of `bound` are thrown away.

@@ -44,7 +44,8 @@ std::unique_ptr<Interface> make_from_registry(
     if (entry.name == spec.name) return entry.make(spec, context...);
     known.emplace_back(entry.name);
   }
-  fail<ConfigError>("unknown {} \"{}\"{}", Interface::kKind, spec.name, suggestion(spec.name, known));
+  fail<ConfigError>("unknown {} \"{}\"{}", Interface::kKind, spec.name,
+                    suggestion(spec.name, known));
 }
 
 /// A registry entry without its types, for listings.

@@ -28,8 +28,8 @@ std::string read_value(std::string_view text, std::size_t& at) {
   }
   while (at < text.size() && text[at] != ',') {
     if (text[at] == '=' || text[at] == '"') {
-      fail<ConfigError>("\"{}\": unexpected {} at position {} (put the value in double quotes)", text,
-                        text[at], at);
+      fail<ConfigError>("\"{}\": unexpected {} at position {} (put the value in double quotes)",
+                        text, text[at], at);
     }
     value += text[at++];
   }
@@ -58,7 +58,8 @@ Spec Spec::parse(std::string_view text) {
   const std::size_t colon = text.find(':');
   spec.name = std::string(text.substr(0, colon));
   if (spec.name.empty() || spec.name.find_first_of(",=\" \t\n") != std::string::npos) {
-    fail<ConfigError>("\"{}\" does not begin with a name (expected name:key=value,key=value)", text);
+    fail<ConfigError>("\"{}\" does not begin with a name (expected name:key=value,key=value)",
+                      text);
   }
   if (colon == std::string_view::npos) return spec;
   std::size_t at = colon + 1;

@@ -13,13 +13,16 @@ constexpr RegistryEntry<Loss> kLosses[] = {
     registry_entry<Loss, ShotLoss>(
         "shot", "low entropy, high diversity, confident pseudo-labels; head frozen"),
     registry_entry<Loss, InformationMaximisationLoss>(
-        "information_maximisation", "low entropy of each answer, high entropy of their mean; head frozen"),
+        "information_maximisation",
+        "low entropy of each answer, high entropy of their mean; head frozen"),
     registry_entry<Loss, EntropyLoss>("entropy", "mean entropy of the answers (Tent's loss)"),
 };
 
 }  // namespace
 
-std::span<const RegistryEntry<Loss>> loss_registry() { return kLosses; }
+std::span<const RegistryEntry<Loss>> loss_registry() {
+  return kLosses;
+}
 
 std::unique_ptr<Loss> make_loss(const Spec& spec) {
   return make_from_registry<Loss>(loss_registry(), spec);

@@ -11,9 +11,10 @@ namespace gala {
 struct Preprocessing {
   std::array<double, 3> mean{0, 0, 0};
   std::array<double, 3> std{1, 1, 1};
-  std::int64_t size = 224;               ///< height and width the network expects
-  std::string interpolation = "bilinear";  ///< antialiased, as PIL does; "nearest", "bilinear" or "bicubic"
-  std::string channels = "rgb";          ///< "rgb" or "bgr"; mean and std are in this order
+  std::int64_t size = 224;  ///< height and width the network expects
+  std::string interpolation =
+      "bilinear";                ///< antialiased, as PIL does; "nearest", "bilinear" or "bicubic"
+  std::string channels = "rgb";  ///< "rgb" or "bgr"; mean and std are in this order
 
   static Preprocessing imagenet();
   /// Throws ConfigError when a field is missing, of the wrong type or out of range.

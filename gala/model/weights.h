@@ -24,7 +24,7 @@ WeightFile read_weights(const std::filesystem::path& path);
 bool load_weights(Model& model, const std::filesystem::path& path);
 
 struct SaveOptions {
-  at::ScalarType type = at::ScalarType::Float;  ///< of the numbers in the file
+  at::ScalarType type = at::ScalarType::Float;         ///< of the numbers in the file
   nlohmann::json metadata = nlohmann::json::object();  ///< joined to what is written anyway
 };
 

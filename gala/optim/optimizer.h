@@ -18,7 +18,9 @@ enum class Moments {
   kAll,      ///< every layer's, whether it moves or not: only the application is masked
   kSelected  ///< only those of the layers that move
 };
-constexpr std::array<std::string_view, 2> enum_names(Moments) { return {"all", "selected"}; }
+constexpr std::array<std::string_view, 2> enum_names(Moments) {
+  return {"all", "selected"};
+}
 
 /// Turns gradients into an update for every layer, sums it up, and moves the layers it is told to.
 /// It belongs to one arena, partition and displacement, and keeps its moments in the arena's layout.
@@ -31,12 +33,14 @@ class Optimizer {
   virtual void attach(const ParameterArena& arena, const LayerPartition& layers) = 0;
   /// Advances the moments under finite gradients and sums up the update each layer would receive. No
   /// parameter moves. With `moments=selected` nothing changes at all.
-  virtual std::span<const LayerSums> measure(const Gradients& gradients, const ParameterArena& arena,
+  virtual std::span<const LayerSums> measure(const Gradients& gradients,
+                                             const ParameterArena& arena,
                                              const LayerPartition& layers,
                                              const Displacement& displacement) = 0;
   /// Moves each layer, and its displacement, by its weight times the update just measured.
-  virtual void apply(const Gradients& gradients, ParameterArena& arena, const LayerPartition& layers,
-                     Displacement& displacement, std::span<const double> weights) = 0;
+  virtual void apply(const Gradients& gradients, ParameterArena& arena,
+                     const LayerPartition& layers, Displacement& displacement,
+                     std::span<const double> weights) = 0;
 
   virtual double learning_rate() const = 0;
   /// From the next update on; for schedules.

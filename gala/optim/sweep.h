@@ -62,8 +62,8 @@ struct LaneSums {
     return sum;
   }
   LayerSums total() const {
-    return {total(update_sq), total(update_dot_shift), total(shift_sq), total(gradient_sq),
-            total(value_sq), 0};
+    return {total(update_sq),   total(update_dot_shift), total(shift_sq),
+            total(gradient_sq), total(value_sq),         0};
   }
 };
 
@@ -217,8 +217,8 @@ std::vector<LayerSums> measure_plain(const SweepContext<Rule>& context,
   const double* numbers = table.const_data_ptr<double>();
   std::vector<LayerSums> sums;
   for (std::size_t l = 0; l < context.layers.size(); ++l, numbers += 5) {
-    sums.push_back({numbers[0], numbers[1], numbers[2], numbers[3], numbers[4],
-                    context.layers[l].count});
+    sums.push_back(
+        {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], context.layers[l].count});
   }
   return sums;
 }

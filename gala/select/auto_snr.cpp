@@ -30,7 +30,8 @@ at::Tensor ratio_over_batches(const at::Tensor& gradients) {
 
 AutoSnrSelector::AutoSnrSelector(const Options& options) : options_(options) {
   if (!(options.threshold >= 0)) {
-    fail<ConfigError>("selector auto_snr: threshold must not be negative, not {}", options.threshold);
+    fail<ConfigError>("selector auto_snr: threshold must not be negative, not {}",
+                      options.threshold);
   }
   if (options.history < 2) {
     fail<ConfigError>("selector auto_snr: history must be at least 2, not {}", options.history);
@@ -64,8 +65,9 @@ std::vector<double> AutoSnrSelector::select(const Proposal& proposal) {
     std::vector<at::Tensor> gradients;
     for (std::size_t t = 0; t < proposal.gradients.tensors.size(); ++t) {
       const at::Tensor& gradient = proposal.gradients.tensors[t];
-      gradients.push_back(gradient.defined() ? gradient.clone()
-                                             : at::zeros_like(proposal.parameters.leaf(t)).detach());
+      gradients.push_back(gradient.defined()
+                              ? gradient.clone()
+                              : at::zeros_like(proposal.parameters.leaf(t)).detach());
     }
     history_.push_back(std::move(gradients));
     if (static_cast<std::int64_t>(history_.size()) > options_.history) history_.pop_front();

@@ -6,7 +6,9 @@
 namespace gala {
 
 enum class SnrDefinition { kCode, kPaper };
-constexpr std::array<std::string_view, 2> enum_names(SnrDefinition) { return {"code", "paper"}; }
+constexpr std::array<std::string_view, 2> enum_names(SnrDefinition) {
+  return {"code", "paper"};
+}
 
 /// Signal-to-noise ratio of the gradient (Lee et al. 2023, "Surgical fine-tuning", there also called
 /// evidence-based criterion): a layer moves only if its score reaches the threshold.

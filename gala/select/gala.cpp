@@ -8,7 +8,8 @@ namespace gala {
 namespace {
 
 /// The layer of the largest cosine; among ties the one with the larger update, then the first.
-std::size_t best_layer(std::span<const double> cosines, std::span<const LayerSums> sums, double tie) {
+std::size_t best_layer(std::span<const double> cosines, std::span<const LayerSums> sums,
+                       double tie) {
   const double largest = *std::max_element(cosines.begin(), cosines.end());
   std::size_t best = cosines.size();
   for (std::size_t l = 0; l < cosines.size(); ++l) {
@@ -41,7 +42,8 @@ Window GalaSelector::window() const {
 
 double GalaSelector::opening_weight(const Proposal& proposal) const {
   double scale = options_.opening_scale;
-  if (options_.opening_rate > 0) scale = std::min(1.0, options_.opening_rate / proposal.learning_rate);
+  if (options_.opening_rate > 0)
+    scale = std::min(1.0, options_.opening_rate / proposal.learning_rate);
   if (!options_.opening_ramp) return scale;
   return scale * static_cast<double>(proposal.clock.window_step) /
          static_cast<double>(options_.opening_steps + 1);

@@ -4,13 +4,19 @@
 namespace gala {
 
 enum class GalaMode { kSingle, kMultiple };
-constexpr std::array<std::string_view, 2> enum_names(GalaMode) { return {"single", "multiple"}; }
+constexpr std::array<std::string_view, 2> enum_names(GalaMode) {
+  return {"single", "multiple"};
+}
 
 enum class GalaOpening { kAll, kArgmax };
-constexpr std::array<std::string_view, 2> enum_names(GalaOpening) { return {"all", "argmax"}; }
+constexpr std::array<std::string_view, 2> enum_names(GalaOpening) {
+  return {"all", "argmax"};
+}
 
 enum class MomentsAtReset { kKeep, kReset };
-constexpr std::array<std::string_view, 2> enum_names(MomentsAtReset) { return {"keep", "reset"}; }
+constexpr std::array<std::string_view, 2> enum_names(MomentsAtReset) {
+  return {"keep", "reset"};
+}
 
 /// Gradient-Aligned Layer Adaptation: the layer whose update u points along its own displacement TD
 /// of the current window is the one that moves,

@@ -11,9 +11,13 @@ std::vector<double> RandomSelector::select(const Proposal& proposal) {
   return weights;
 }
 
-void RandomSelector::reset() { random_ = Random(seed_, "selector random"); }
+void RandomSelector::reset() {
+  random_ = Random(seed_, "selector random");
+}
 
-void RandomSelector::save(State& state) const { state.values["selector_random"] = random_.state(); }
+void RandomSelector::save(State& state) const {
+  state.values["selector_random"] = random_.state();
+}
 
 void RandomSelector::load(const State& state) {
   random_.set_state(state.values.at("selector_random").get<Random::State>());

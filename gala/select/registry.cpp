@@ -31,7 +31,9 @@ constexpr Entry kSelectors[] = {
 
 }  // namespace
 
-std::span<const Entry> selector_registry() { return kSelectors; }
+std::span<const Entry> selector_registry() {
+  return kSelectors;
+}
 
 std::unique_ptr<Selector> make_selector(const Spec& spec, std::uint64_t seed) {
   return make_from_registry<Selector, std::uint64_t>(selector_registry(), spec, seed);

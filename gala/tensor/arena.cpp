@@ -22,10 +22,12 @@ ParameterArena::ParameterArena(std::span<const NamedTensor> parameters) {
   for (const auto& [name, tensor] : parameters) {
     if (!names.insert(name).second) fail("parameter {} is named twice", name);
     if (tensor.scalar_type() != at::kFloat) fail("parameter {} is not float32", name);
-    if (tensor.device() != parameters[0].tensor.device()) fail("parameter {} is on another device", name);
+    if (tensor.device() != parameters[0].tensor.device())
+      fail("parameter {} is on another device", name);
     const bool dense = tensor.is_non_overlapping_and_dense();
     const at::Tensor laid_out = dense ? tensor : tensor.contiguous();
-    entries_.push_back({name, {end, tensor.numel()}, tensor.sizes().vec(), laid_out.strides().vec()});
+    entries_.push_back(
+        {name, {end, tensor.numel()}, tensor.sizes().vec(), laid_out.strides().vec()});
     end += (tensor.numel() + kAlignment - 1) / kAlignment * kAlignment;
   }
   values_ = at::zeros({end}, parameters[0].tensor.options().requires_grad(false));
@@ -42,7 +44,9 @@ at::Tensor ParameterArena::view(const at::Tensor& buffer, std::size_t index) con
   return buffer.as_strided(entry.sizes, entry.strides, buffer.storage_offset() + entry.range.begin);
 }
 
-at::Tensor ParameterArena::make_buffer() const { return at::zeros_like(values_); }
+at::Tensor ParameterArena::make_buffer() const {
+  return at::zeros_like(values_);
+}
 
 void ParameterArena::save(const at::Tensor& buffer, const std::string& prefix, State& state) const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -73,7 +77,8 @@ Gradients Gradients::take(const ParameterArena& arena) {
     at::Tensor gradient = std::move(leaf.mutable_grad());
     leaf.mutable_grad() = at::Tensor();
     if (gradient.defined() && gradient.strides() != leaf.strides()) {
-      gradient = at::empty_strided(leaf.sizes(), leaf.strides(), gradient.options()).copy_(gradient);
+      gradient =
+          at::empty_strided(leaf.sizes(), leaf.strides(), gradient.options()).copy_(gradient);
     }
     gradients.tensors.push_back(std::move(gradient));
   }

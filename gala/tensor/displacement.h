@@ -22,7 +22,9 @@ enum class Anchor {
   kWindow,   ///< since the current window opened
   kPrevious  ///< since the window before it opened
 };
-constexpr std::array<std::string_view, 2> enum_names(Anchor) { return {"window", "previous"}; }
+constexpr std::array<std::string_view, 2> enum_names(Anchor) {
+  return {"window", "previous"};
+}
 
 /// The displacement TD of every parameter since an anchor (Eq. 4 and 7), in the arena's layout.
 ///

@@ -47,7 +47,8 @@ TEST(Adapter, MovesOnlyTheChosenLayer) {
     for (const std::size_t t : adapter.layers()[l].tensors) {
       const bool moved = !same_bytes(adapter.parameters().view(before, t),
                                      adapter.parameters().view(adapter.parameters().values(), t));
-      EXPECT_EQ(moved, adapter.layers()[l].name == "block2.layer.0.conv1") << adapter.layers()[l].name;
+      EXPECT_EQ(moved, adapter.layers()[l].name == "block2.layer.0.conv1")
+          << adapter.layers()[l].name;
     }
   }
 }
@@ -130,7 +131,8 @@ TEST(Adapter, StartsFromTheSourceAtEveryBatchWhenEpisodic) {
   options.episodic = true;
   Adapter episodic(*model, options);
   for (int i = 1; i <= 3; ++i) episodic.answer(toy_images(i));
-  EXPECT_TRUE(same_bytes(episodic.answer(toy_images(9)).logits, straight.answer(toy_images(9)).logits));
+  EXPECT_TRUE(
+      same_bytes(episodic.answer(toy_images(9)).logits, straight.answer(toy_images(9)).logits));
 }
 
 TEST(Adapter, ReturnsToTheSourceExactly) {
@@ -146,7 +148,8 @@ TEST(Adapter, ReturnsToTheSourceExactly) {
     EXPECT_TRUE(same_bytes(tensor, after.tensors.at(name))) << name;
   }
   for (int i = 1; i <= 5; ++i) {
-    EXPECT_TRUE(same_bytes(adapter.answer(toy_images(i)).logits, first[static_cast<std::size_t>(i - 1)]));
+    EXPECT_TRUE(
+        same_bytes(adapter.answer(toy_images(i)).logits, first[static_cast<std::size_t>(i - 1)]));
   }
 }
 

@@ -26,8 +26,8 @@ TEST(Example, ChoosesTheLayerWithTheLargestRelativeUpdate) {
 }
 
 TEST(Example, RegistersInOneLine) {
-  constexpr auto entry =
-      registry_entry<Selector, LargestUpdateSelector, std::uint64_t>("largest_update", "an example");
+  constexpr auto entry = registry_entry<Selector, LargestUpdateSelector, std::uint64_t>(
+      "largest_update", "an example");
   const auto selector = entry.make(Spec::parse("largest_update:least=0.5"), 0);
   EXPECT_NE(selector, nullptr);
   EXPECT_THROW(entry.make(Spec::parse("largest_update:least=-1"), 0), ConfigError);

@@ -23,7 +23,8 @@ struct Problem {
   LayerPartition layers;
 
   Problem() {
-    const std::vector<std::vector<std::int64_t>> sizes = {{40000}, {8, 3, 3, 3}, {17}, {17}, {64, 30}};
+    const std::vector<std::vector<std::int64_t>> sizes = {
+        {40000}, {8, 3, 3, 3}, {17}, {17}, {64, 30}};
     for (std::size_t t = 0; t < sizes.size(); ++t) {
       named.push_back({fmt::format("t{}", t), at::ones(sizes[t])});
     }
@@ -61,9 +62,11 @@ void compare_on_given_gradients(double opening_scale, double threshold, int leas
   optimizer.attach(arena, problem.layers);
   Displacement displacement(arena, DisplacementForm::kSum, Anchor::kWindow);
   GalaSelector selector({.threshold = threshold, .opening_scale = opening_scale});
-  gala_reference::Gala reference{.threshold = threshold, .opening_scale = opening_scale, .layers = {}, .parameters = {}};
+  gala_reference::Gala reference{
+      .threshold = threshold, .opening_scale = opening_scale, .layers = {}, .parameters = {}};
   for (const Layer& layer : problem.layers.layers) reference.layers.push_back(layer.tensors);
-  for (const auto& [name, tensor] : problem.named) reference.parameters.push_back(to_floats(tensor));
+  for (const auto& [name, tensor] : problem.named)
+    reference.parameters.push_back(to_floats(tensor));
 
   StepClock clock;
   int compared = 0;
@@ -103,9 +106,15 @@ void compare_on_given_gradients(double opening_scale, double threshold, int leas
   }
 }
 
-TEST(Reference, ChoosesTheSameLayersAfterAFullOpening) { compare_on_given_gradients(1, 0.75, 57); }
-TEST(Reference, ChoosesTheSameLayersAfterATenthOpening) { compare_on_given_gradients(0.1, 0.75, 40); }
-TEST(Reference, SkipsTheSameStepsUnderAHighThreshold) { compare_on_given_gradients(1, 0.99, 57); }
+TEST(Reference, ChoosesTheSameLayersAfterAFullOpening) {
+  compare_on_given_gradients(1, 0.75, 57);
+}
+TEST(Reference, ChoosesTheSameLayersAfterATenthOpening) {
+  compare_on_given_gradients(0.1, 0.75, 40);
+}
+TEST(Reference, SkipsTheSameStepsUnderAHighThreshold) {
+  compare_on_given_gradients(1, 0.99, 57);
+}
 
 /// The whole adapter on a network, against the reference fed by autograd on a second network.
 TEST(Reference, MovesANetworkAsTheAdapterDoes) {
@@ -121,13 +130,16 @@ TEST(Reference, MovesANetworkAsTheAdapterDoes) {
     const at::Tensor images = toy_images(step);
     std::size_t t = 0;
     for (Parameter& parameter : twin->parameters()) {
-      parameter.value = at::from_blob(reference.parameters[t++].data(), parameter.value.sizes(), at::kFloat)
-                            .clone().requires_grad_();
+      parameter.value =
+          at::from_blob(reference.parameters[t++].data(), parameter.value.sizes(), at::kFloat)
+              .clone()
+              .requires_grad_();
     }
     const at::Tensor log_p = at::log_softmax(twin->forward(images).logits, 1);
     (-(log_p.exp() * log_p).sum(1).mean()).backward();
     std::vector<std::vector<float>> gradients;
-    for (const Parameter& parameter : twin->parameters()) gradients.push_back(to_floats(parameter.value.grad()));
+    for (const Parameter& parameter : twin->parameters())
+      gradients.push_back(to_floats(parameter.value.grad()));
     const auto choice = reference.adapt(gradients);
     const Answer answer = adapter.answer(images);
     const StepRecord& record = answer.steps.at(0);

@@ -32,7 +32,8 @@ std::string trace_of(Adapter& adapter, int first, int last) {
 class StateOf : public testing::TestWithParam<AdapterOptions> {};
 
 TEST_P(StateOf, GoesOnBitForBit) {
-  auto straight_model = toy_model(1, "running:momentum=0.1"), first_model = toy_model(1, "running:momentum=0.1"),
+  auto straight_model = toy_model(1, "running:momentum=0.1"),
+       first_model = toy_model(1, "running:momentum=0.1"),
        second_model = toy_model(1, "running:momentum=0.1");
   Adapter straight(*straight_model, GetParam());
   const std::string expected = trace_of(straight, 1, 40);
@@ -57,14 +58,18 @@ TEST_P(StateOf, GoesOnBitForBit) {
 
 INSTANTIATE_TEST_SUITE_P(
     EveryMethod, StateOf,
-    testing::Values(AdapterOptions{.loss = "entropy", .select = "gala:window=7"},
-                    AdapterOptions{.loss = "shot", .select = "gala:anchor=previous,displacement=difference"},
-                    AdapterOptions{.loss = "entropy", .select = "gala:optimizer=reset", .optimizer = "adam:moments=selected"},
-                    AdapterOptions{.loss = "entropy", .select = "random", .seed = 5},
-                    AdapterOptions{.loss = "entropy", .select = "auto_snr:definition=paper,threshold=0.3"},
-                    AdapterOptions{.loss = "entropy", .select = "auto_rgn",
-                                   .optimizer = "sgd:momentum=0.9,nesterov=yes",
-                                   .guard = "rollback:to=healthy,horizon=8,every=2,displacement=0.01"}));
+    testing::Values(
+        AdapterOptions{.loss = "entropy", .select = "gala:window=7"},
+        AdapterOptions{.loss = "shot", .select = "gala:anchor=previous,displacement=difference"},
+        AdapterOptions{.loss = "entropy",
+                       .select = "gala:optimizer=reset",
+                       .optimizer = "adam:moments=selected"},
+        AdapterOptions{.loss = "entropy", .select = "random", .seed = 5},
+        AdapterOptions{.loss = "entropy", .select = "auto_snr:definition=paper,threshold=0.3"},
+        AdapterOptions{.loss = "entropy",
+                       .select = "auto_rgn",
+                       .optimizer = "sgd:momentum=0.9,nesterov=yes",
+                       .guard = "rollback:to=healthy,horizon=8,every=2,displacement=0.01"}));
 
 TEST(State, BelongsToOneModelAndOneMethod) {
   auto model = toy_model(), other_seed = toy_model(2), same = toy_model(), same_again = toy_model();
@@ -76,7 +81,8 @@ TEST(State, BelongsToOneModelAndOneMethod) {
   EXPECT_THROW(other_weights.load(state), Error);
   Adapter other_method(*same, {.loss = "entropy", .select = "gala:window=5"});
   EXPECT_THROW(other_method.load(state), Error);
-  Adapter other_partition(*same_again, {.loss = "entropy", .select = "gala", .partition = Granularity::kTensor});
+  Adapter other_partition(*same_again,
+                          {.loss = "entropy", .select = "gala", .partition = Granularity::kTensor});
   EXPECT_THROW(other_partition.load(state), Error);
 }
 
@@ -87,7 +93,8 @@ TEST(State, ChangesNothingWhenItCannotBeUsed) {
   adapter.answer(toy_images(1));
   for (int i = 1; i <= 3; ++i) saved.answer(toy_images(i));
   const State before = adapter.save();
-  for (const char* missing : {"moment2/fc.bias", "displacement/conv1.weight", "buffer/bn1.running_var"}) {
+  for (const char* missing :
+       {"moment2/fc.bias", "displacement/conv1.weight", "buffer/bn1.running_var"}) {
     State state = saved.save();
     ASSERT_EQ(state.tensors.erase(missing), 1u);
     EXPECT_THROW(adapter.load(state), Error);

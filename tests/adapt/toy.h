@@ -35,6 +35,8 @@ inline bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
          std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0;
 }
 
-inline at::Tensor parameters_of(const Adapter& adapter) { return adapter.parameters().values().clone(); }
+inline at::Tensor parameters_of(const Adapter& adapter) {
+  return adapter.parameters().values().clone();
+}
 
 }  // namespace gala

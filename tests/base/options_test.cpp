@@ -6,7 +6,9 @@ namespace gala {
 namespace {
 
 enum class Colour { kRed, kDarkBlue };
-constexpr std::array<std::string_view, 2> enum_names(Colour) { return {"red", "dark_blue"}; }
+constexpr std::array<std::string_view, 2> enum_names(Colour) {
+  return {"red", "dark_blue"};
+}
 
 struct Example {
   double rate = 1e-3;
@@ -59,8 +61,8 @@ TEST(Options, NameTheNearestForATypo) {
 TEST(Options, SayWhatWouldBeAccepted) {
   EXPECT_EQ(message_of("x:colour=green"),
             "thing x: option colour cannot be \"green\" (expected red|dark_blue)");
-  for (const char* spec : {"x:rate=fast", "x:rate=nan", "x:rate=inf", "x:count=1.5", "x:quick=maybe",
-                           "x:count=99999999999999999999", "x:rate=\"\""}) {
+  for (const char* spec : {"x:rate=fast", "x:rate=nan", "x:rate=inf", "x:count=1.5",
+                           "x:quick=maybe", "x:count=99999999999999999999", "x:rate=\"\""}) {
     EXPECT_NE(message_of(spec).find("expected"), std::string::npos) << spec;
   }
 }

@@ -23,7 +23,8 @@ TEST(Spec, KeepsColonsInsideValues) {
 }
 
 TEST(Spec, RoundTripsAwkwardValues) {
-  for (const std::string value : {"", "a,b", "x=y", "say \"hi\"", "back\\slash", "a b", "plain", "ü"}) {
+  for (const std::string value :
+       {"", "a,b", "x=y", "say \"hi\"", "back\\slash", "a b", "plain", "ü"}) {
     const Spec spec{"name", {{"first", value}, {"second", "2"}}};
     EXPECT_EQ(Spec::parse(spec.to_string()), spec) << spec.to_string();
   }

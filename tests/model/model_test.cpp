@@ -103,7 +103,7 @@ TEST(Initialize, DependsOnTheSeedAlone) {
 
 TEST(Initialize, GivesEachKindItsDistribution) {
   const auto model = make("wide_resnet:depth=10,width=4", 5);
-  const at::Tensor& kernel = slot(*model, "block3.layer.0.conv2.weight");  // [256, 256, 3, 3]
+  const at::Tensor kernel = slot(*model, "block3.layer.0.conv2.weight");  // [256, 256, 3, 3]
   const double deviation = std::sqrt(2.0 / (256 * 9));
   EXPECT_NEAR(kernel.std().item<double>() / deviation, 1, 0.005);
   EXPECT_NEAR(kernel.mean().item<double>() / deviation, 0, 0.005);
@@ -111,7 +111,7 @@ TEST(Initialize, GivesEachKindItsDistribution) {
   EXPECT_NEAR((kernel.abs() > 2 * deviation).to(at::kFloat).mean().item<double>(), 0.0455, 0.002);
 
   for (const char* name : {"fc.weight", "fc.bias"}) {
-    const at::Tensor& linear = slot(*model, name);
+    const at::Tensor linear = slot(*model, name);
     EXPECT_LE(linear.abs().max().item<double>(), 1.0 / 16) << name;  // 256 inputs
     EXPECT_GT(linear.abs().max().item<double>(), 0.7 / 16) << name;
   }

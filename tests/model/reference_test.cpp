@@ -69,7 +69,7 @@ void fill_slots(Slots& slots, const nlohmann::json& entries, at::ScalarType type
   ASSERT_EQ(slots.size(), entries.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const auto& entry = entries[i];
-    EXPECT_EQ(slots[i].name, entry.at("name"));
+    EXPECT_EQ(slots[i].name, entry.at("name").template get<std::string>());
     const auto shape = entry.at("shape").template get<std::vector<std::int64_t>>();
     ASSERT_EQ(slots[i].value.sizes(), at::IntArrayRef(shape)) << slots[i].name;
     slots[i].value = fill(shape, entry.at("seed"), entry.at("offset"), entry.at("scale")).to(type);

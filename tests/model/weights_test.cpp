@@ -106,7 +106,7 @@ TEST(Weights, LoadsAPytorchCheckpoint) {
   const auto expected = json::parse(in).at("plain.pt");
   for (const auto& item : expected) {
     for (const auto& own : tensors_of(model)) {
-      if (own.name != item.at("name")) continue;
+      if (own.name != item.at("name").get<std::string>()) continue;
       const auto values = item.at("values").get<std::vector<double>>();
       EXPECT_TRUE(at::equal(own.tensor.flatten().to(at::kDouble), at::tensor(values))) << own.name;
       ++compared;

@@ -34,8 +34,9 @@ TEST(AutoSnr, ComparesTheScoreOverChannelsWithTheThreshold) {
 }
 
 TEST(AutoSnr, TakesAConstantGradientAsPureSignal) {
-  const ProposalMaker maker({layer_sums(1), layer_sums(1)},
-                            {at::full({2, 3}, 0.5F), at::tensor({3.0F, 0.0F, 0.0F, -3.0F, 0.0F, 0.0F}).reshape({2, 3})});
+  const ProposalMaker maker(
+      {layer_sums(1), layer_sums(1)},
+      {at::full({2, 3}, 0.5F), at::tensor({3.0F, 0.0F, 0.0F, -3.0F, 0.0F, 0.0F}).reshape({2, 3})});
   EXPECT_EQ(AutoSnrSelector({}).select(maker.at_step(1)), (Weights{1, 0}));
 }
 
@@ -68,7 +69,8 @@ TEST(AutoSnr, ForgetsGradientsOlderThanItsHistory) {
 TEST(AutoSnr, GoesOnFromItsState) {
   const AutoSnrSelector::Options options{.definition = SnrDefinition::kPaper, .threshold = 0.5};
   AutoSnrSelector first(options), second(options);
-  ProposalMaker maker({layer_sums(1), layer_sums(1)}, {at::full({2, 3}, 1.0F), at::full({2, 3}, 1.0F)});
+  ProposalMaker maker({layer_sums(1), layer_sums(1)},
+                      {at::full({2, 3}, 1.0F), at::full({2, 3}, 1.0F)});
   first.select(maker.at_step(1));
   State state;
   first.save(state);

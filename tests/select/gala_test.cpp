@@ -59,8 +59,9 @@ TEST(Gala, MovesAllLayersAboveTheThresholdInModeMultiple) {
 
 TEST(Gala, BreaksTiesByTheLargerUpdateThenByOrder) {
   GalaSelector selector({});
-  EXPECT_EQ(selector.select(ProposalMaker({layer_sums(1), layer_sums(3), layer_sums(2)}).at_step(5)),
-            (Weights{0, 1, 0}));
+  EXPECT_EQ(
+      selector.select(ProposalMaker({layer_sums(1), layer_sums(3), layer_sums(2)}).at_step(5)),
+      (Weights{0, 1, 0}));
   EXPECT_EQ(selector.select(ProposalMaker({layer_sums(2), layer_sums(2)}).at_step(5)),
             (Weights{1, 0}));
 }
@@ -100,10 +101,11 @@ TEST(Gala, RampsTheOpeningLinearly) {
 }
 
 TEST(Gala, DeclaresItsWindow) {
-  const Window window =
-      GalaSelector({.window = 7, .anchor = Anchor::kPrevious, .displacement = DisplacementForm::kDifference,
-                    .optimizer = MomentsAtReset::kReset})
-          .window();
+  const Window window = GalaSelector({.window = 7,
+                                      .anchor = Anchor::kPrevious,
+                                      .displacement = DisplacementForm::kDifference,
+                                      .optimizer = MomentsAtReset::kReset})
+                            .window();
   EXPECT_EQ(window.length, 7);
   EXPECT_EQ(window.anchor, Anchor::kPrevious);
   EXPECT_EQ(window.form, DisplacementForm::kDifference);

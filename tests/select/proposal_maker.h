@@ -14,9 +14,7 @@ class ProposalMaker {
  public:
   explicit ProposalMaker(std::vector<LayerSums> sums, std::vector<at::Tensor> gradients = {},
                          std::vector<at::Tensor> values = {})
-      : sums_(std::move(sums)),
-        values_(named(sums_.size(), std::move(values))),
-        arena_(values_) {
+      : sums_(std::move(sums)), values_(named(sums_.size(), std::move(values))), arena_(values_) {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       layers_.layers.push_back({values_[i].name, {i}, values_[i].tensor.numel()});
     }

@@ -12,7 +12,9 @@ namespace {
 
 using Weights = std::vector<double>;
 
-ProposalMaker three_layers() { return ProposalMaker({layer_sums(1), layer_sums(2), layer_sums(3)}); }
+ProposalMaker three_layers() {
+  return ProposalMaker({layer_sums(1), layer_sums(2), layer_sums(3)});
+}
 
 TEST(All, MovesEverything) {
   EXPECT_EQ(make_selector({"all", {}}, 0)->select(three_layers().at_step(3)), (Weights{1, 1, 1}));
