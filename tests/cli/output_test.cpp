@@ -1,3 +1,5 @@
+#include <cstdio>
+
 #include "tests/cli/run_gala.h"
 
 namespace gala::test {
