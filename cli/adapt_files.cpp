@@ -20,9 +20,12 @@ bool same_file(const std::string& a, const std::string& b) {
   if (std::filesystem::equivalent(a, b, ignored)) {
     return std::filesystem::is_regular_file(a, ignored);
   }
-  return std::filesystem::weakly_canonical(a, ignored) ==
-             std::filesystem::weakly_canonical(b, ignored) &&
-         !std::filesystem::exists(a, ignored);
+  if (std::filesystem::exists(a, ignored)) return false;
+  // Absolute first: of a relative path without an existing part nothing would be resolved.
+  const auto place = [](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  };
+  return place(a) == place(b);
 }
 
 std::vector<FlagFile> inputs_of(const AdaptFlags& flags, const DataSource& source) {

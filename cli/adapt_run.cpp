@@ -195,8 +195,8 @@ void AdaptRun::write_predictions(const Batch& batch, const at::Tensor& logits,
 void AdaptRun::report_health(const HealthEvent& event) {
   if (events_.is_open()) events_.write(event.to_json().dump());
   if (!event.collapsed) return;
-  // One line when it begins: a warning every ten batches would drown everything else.
-  if (counts_.collapses++ > 0 && event.action == "warn") return;
+  // One line when it begins, and one for each rollback: more would drown everything else.
+  if (counts_.collapses++ > 0 && !event.action.starts_with("rollback")) return;
   if (progress_) progress_->clear();
   warn(fmt::format("the model is collapsing (batch {}: {}; {:.1f} classes in use, displacement "
                    "{:.2f}); {}",

@@ -7,7 +7,7 @@ namespace {
 std::string safetensors(const std::string& header, std::size_t data, std::uint64_t length = 0) {
   if (length == 0) length = header.size();
   std::string bytes;
-  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(length >> (8 * i) & 0xFF);
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>((length >> (8 * i)) & 0xFF);
   return bytes + header + std::string(data, '\0');
 }
 

@@ -1,3 +1,5 @@
+#include <cstdio>
+
 #include "tests/cli/run_gala.h"
 
 namespace gala::test {
@@ -175,6 +177,9 @@ TEST_F(Collapse, StopsAdaptationOnRequest) {
   EXPECT_EQ(read_json_lines("t.jsonl").size(), 1U);
   EXPECT_EQ(read_json_lines("e.jsonl")[0].at("action"), "stop");
   EXPECT_CONTAINS(ending.out, "adaptation stopped");
+  const std::size_t first = ending.err.find("the guard acts: stop");
+  ASSERT_NE(first, std::string::npos) << ending.err;
+  EXPECT_EQ(ending.err.find("the guard acts", first + 1), std::string::npos) << "said once";
   EXPECT_CONTAINS(ending.out, "answered   24 images");
 }
 
