@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "gala/base/random.h"
+#include "gala/data/augment.h"
 #include "support.h"
 
 namespace gala {
@@ -178,6 +179,27 @@ TEST(Loader, StopsAtOnceWhenDestroyed) {
   }
   // 1000 pictures would take 5 s on two threads.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1000));
+}
+
+TEST(Loader, AugmentsAlikeOnAnyNumberOfThreadsAndAfterResuming) {
+  const Stream stream = stream_over(counting_pictures(60, 3, 50));
+  const DomainBedAugment augment(plain(6), 11);
+  std::vector<at::Tensor> expected;
+  Loader first(stream, augment, {.batch_size = 16, .threads = 0});
+  while (auto batch = first.next()) expected.push_back(batch->images);
+  ASSERT_EQ(expected.size(), 4u);
+  EXPECT_FALSE(at::equal(expected[0][0], expected[1][0]));
+  for (int threads : {1, 3}) {
+    for (std::size_t begin : {0, 2}) {
+      Loader loader(stream, augment,
+                    {.batch_size = 16,
+                     .threads = threads,
+                     .first_position = static_cast<std::int64_t>(16 * begin)});
+      for (std::size_t i = begin; i < 4; ++i)
+        EXPECT_TRUE(at::equal(loader.next()->images, expected[i]));
+      EXPECT_FALSE(loader.next());
+    }
+  }
 }
 
 TEST(Loader, ResizesOnlyWhatIsNotOfTheRightSize) {
