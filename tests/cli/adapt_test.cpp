@@ -54,7 +54,7 @@ TEST_P(EveryLoss, RunsWithEverySelectorAndOptimizer) {
 INSTANTIATE_TEST_SUITE_P(Losses, EveryLoss,
                          ::testing::Values("pseudo_label:beta=0.1", "shot:beta=0.1",
                                            "information_maximisation", "entropy"),
-                         [](const auto& info) { return "Loss" + std::to_string(info.index); });
+                         [](const auto& one) { return fmt::format("Loss{}", one.index); });
 
 TEST_F(Adapt, EveryNormModeAnswersInItsOwnWay) {
   std::vector<std::string> answers;

@@ -84,7 +84,7 @@ TEST_F(Output, PredictionsAreInStreamOrderWithTheirLabels) {
   EXPECT_EQ(lines[0], "index,prediction,confidence,label");
   for (std::size_t i = 0; i < 24; ++i) {
     EXPECT_TRUE(lines[i + 1].starts_with(std::to_string(i) + ",")) << lines[i + 1];
-    EXPECT_TRUE(lines[i + 1].ends_with("," + std::to_string(i % 10))) << lines[i + 1];
+    EXPECT_TRUE(lines[i + 1].ends_with(fmt::format(",{}", i % 10))) << lines[i + 1];
   }
 }
 
@@ -185,10 +185,10 @@ TEST_F(Collapse, StopsAdaptationOnRequest) {
 
 TEST_F(Collapse, RollsBackOnRequest) {
   for (const std::string to : {"source", "healthy"}) {
-    const Ending ending = collapse("rollback:to=" + to + ",");
+    const Ending ending = collapse(fmt::format("rollback:to={},", to));
     ASSERT_EQ(ending.code, 0) << ending.err;
     for (const auto& event : read_json_lines("e.jsonl")) {
-      EXPECT_EQ(event.at("action"), "rollback to " + to);
+      EXPECT_EQ(event.at("action"), fmt::format("rollback to {}", to));
     }
     // Back at the source after every batch, so every step opens a window.
     for (const auto& step : read_json_lines("t.jsonl")) EXPECT_EQ(step.at("window_step"), 1);

@@ -55,7 +55,7 @@ TEST(ApplyWhole, MovesAsTheKernelDoes) {
   for (const auto form : {DisplacementForm::kSum, DisplacementForm::kDifference}) {
     expect_same_as_the_kernel(SgdRule{0.1F, 0.9F, 0.01F, true}, form);
     expect_same_as_the_kernel(SgdRule{0.1F, 0.9F, 0.01F, false}, form);
-    expect_same_as_the_kernel(AdamRule{0.9F, 0.99F, 1e-8F, 0.01F, 0.002F, 1.5F}, form);
+    expect_same_as_the_kernel(AdamRule{0.9F, 0.99F, 1e-8F, 0.01F, 0.1F, 0.01F, 0.002F, 1.5F}, form);
   }
 }
 
