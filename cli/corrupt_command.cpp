@@ -101,8 +101,8 @@ void corrupt(const CorruptFlags& flags) {
 
 void add_corrupt_command(CLI::App& program) {
   auto flags = std::make_shared<CorruptFlags>();
-  CLI::App* command = program.add_subcommand(
-      "corrupt", "Write a 32x32 set with the published corruptions, as .npy arrays");
+  CLI::App* command =
+      program.add_subcommand("corrupt", "Write a 32x32 set with the published corruptions");
   command->add_option("--data", flags->data, "the clean set, such as cifar10:path=DIR")->required();
   command
       ->add_option("--corruption", flags->corruption,
@@ -124,8 +124,8 @@ void add_corrupt_command(CLI::App& program) {
   command->add_flag("--quiet", flags->quiet, "no progress");
   command->footer(
       "Examples:\n"
-      "  gala corrupt --data cifar10:path=DIR --corruption fog --severity 5 --out fog.npy\n"
-      "  gala corrupt --data cifar10:path=DIR --corruption all --severity all --out cifar10c");
+      "  gala corrupt --data cifar10:path=DIR --corruption fog --severity 5 --out f.npy\n"
+      "  gala corrupt --data cifar10:path=DIR --corruption all --severity all --out c10c");
   command->callback([flags] {
     catch_interrupts();
     try {

@@ -111,8 +111,7 @@ void list(const DataSource& source, const Flags& flags) {
 
 void add_data_command(CLI::App& program) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = program.add_subcommand(
-      "data", "What a data set holds: counts, sizes, unreadable files, content hash");
+  CLI::App* command = program.add_subcommand("data", "What a data set holds, and its content hash");
   command->add_option("data", flags->data, "data set, name:key=value,... (see gala list datasets)")
       ->required();
   command->add_flag(

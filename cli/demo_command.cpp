@@ -7,8 +7,8 @@ namespace gala {
 
 void add_demo_command(CLI::App& program) {
   auto flags = std::make_shared<DemoFlags>();
-  CLI::App* command = program.add_subcommand(
-      "demo", "A model fails under shifting data; see what adaptation does about it");
+  CLI::App* command =
+      program.add_subcommand("demo", "A model fails under shifting data, and adapts");
   command
       ->add_option("--assets", flags->assets,
                    "folder with the demo's model and images [the program's own]")
@@ -23,12 +23,14 @@ void add_demo_command(CLI::App& program) {
       ->capture_default_str();
   command->add_flag("--quiet", flags->quiet, "no progress");
   command->footer(
-      "A small network, trained on clean CIFAR-10, meets noise, blur, fog and compression, one "
-      "after\n"
-      "the other. Four copies answer the same 100 images at a time: as it came, with the "
-      "statistics of\n"
-      "the batch, adapting every layer, and adapting the layer that gala chooses. Every number is\n"
-      "measured while you watch; the labels are used for scoring alone.");
+      "A small network, trained on clean CIFAR-10, meets noise, blur, snow, fog and\n"
+      "compression, one after the other. Four copies answer the same 100 images at a\n"
+      "time: as it came, with the statistics of the batch, adapting every layer, and\n"
+      "adapting the layer that gala chooses. Every number is measured while you watch;\n"
+      "labels are used for scoring alone.\n"
+      "\n"
+      "Example:\n"
+      "  gala demo --loss shot");
   command->callback([flags] {
     const int code = run_demo(*flags);
     if (code != 0) throw CLI::RuntimeError(code);

@@ -7,7 +7,7 @@ namespace gala {
 struct DemoFlags {
   std::string assets;  ///< empty: beside the program or in the source tree
   std::string out = "gala-demo";
-  std::string loss = "shot";
+  std::string loss = "pseudo_label";
   std::int64_t images = 2000;
   bool quiet = false;
 };

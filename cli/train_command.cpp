@@ -7,13 +7,14 @@ namespace gala {
 namespace {
 
 constexpr char kFooter[] =
-    "A plan is a TOML file with the sections [model], [data], [train] and [output]; see plans/.\n"
-    "Progress is kept in FILE.checkpoint after every epoch, and is removed at the end.\n"
+    "A plan is a TOML file with the sections [model], [data], [train] and\n"
+    "[output]; see plans/. Progress is kept in FILE.checkpoint after every epoch, and\n"
+    "is removed at the end.\n"
     "\n"
     "Examples:\n"
     "  gala train plans/train_cifar10_wrn16_2.toml --data-path cifar10\n"
-    "  gala train plans/train_cifar10_wrn16_2.toml --device cuda --out wrn.safetensors\n"
-    "  gala train plans/train_cifar10_wrn16_2.toml --resume         go on after Ctrl-C or a crash";
+    "  gala train plans/train_cifar10_wrn16_2.toml --device cuda --out my.safetensors\n"
+    "  gala train plans/train_cifar10_wrn16_2.toml --resume     go on after a stop";
 
 }  // namespace
 

@@ -33,7 +33,7 @@ struct GuardOptions {
   std::int64_t every = 10;
   double diversity = 0.5;
   double entropy = 0.02;
-  double displacement = 0.5;
+  double displacement = 0.2;
   RollbackTarget to = RollbackTarget::kSource;
   std::string events;
   template <class Visitor>
@@ -79,8 +79,10 @@ struct HealthEvent {
 
 /// Tells collapse from health without labels, from the histogram and entropy of recent answers and
 /// from how far the parameters went. The first `horizon` answers are the reference: they are nearly
-/// the source model's. On a stream sorted by class the histogram narrows for honest reasons; raise
-/// `horizon` or lower `diversity` there.
+/// the source model's. The displacement is what gives away a collapse that keeps all classes in use
+/// (SHOT's diversity term does that): on CIFAR-10-C, a WideResNet-16-2 that adapts all layers with
+/// Adam at 1e-3 passes 0.2 within 30 steps, GALA stays below 0.03 over 100. On a stream sorted by
+/// class the histogram narrows for honest reasons; raise `horizon` or lower `diversity` there.
 class Guard {
  public:
   /// `text` is "off", "warn", "stop", "rollback:to=healthy", ... with the options above.

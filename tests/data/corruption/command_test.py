@@ -97,7 +97,7 @@ class Corrupt(unittest.TestCase):
         for severity in ("0", "6", "x", "1,2"):
             self.refused("severity", severity, words=["--corruption", "fog", "--severity", severity, *out])
         self.refused("o.npy", "15", "folder", words=["--corruption", "all", "--severity", "1", *out])
-        self.refused("--out", "missing", words=["--corruption", "fog", "--severity", "1", "--out", "no/where.npy"])
+        self.refused("--out", "no folder", words=["--corruption", "fog", "--severity", "1", "--out", "no/where.npy"])
         self.refused("--threads", words=["--corruption", "fog", "--severity", "1", "--threads", "0", *out])
         self.refused("none.npy", words=["--corruption", "fog", "--severity", "1", *out], data="arrays:images=none.npy")
 
