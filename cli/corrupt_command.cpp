@@ -125,7 +125,7 @@ void add_corrupt_command(CLI::App& program) {
   command->footer(
       "Examples:\n"
       "  gala corrupt --data cifar10:path=DIR --corruption fog --severity 5 --out f.npy\n"
-      "  gala corrupt --data cifar10:path=DIR --corruption all --severity all --out c10c");
+      "  gala corrupt --data cifar10:path=DIR --corruption all --severity all --out D");
   command->callback([flags] {
     catch_interrupts();
     try {
