@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -8,10 +9,18 @@
 #include "tests/adapt/toy.h"
 
 namespace gala {
+
+/// Without it, names of tests would hold addresses.
+static void PrintTo(const AdapterOptions& options, std::ostream* out) {
+  *out << options.loss << " | " << options.select << " | " << options.optimizer;
+}
+
 namespace {
 
+/// A file of this process alone: ctest runs several at once.
 std::filesystem::path scratch(const std::string& name) {
-  return std::filesystem::path(testing::TempDir()) / ("gala_state_" + name);
+  return std::filesystem::path(testing::TempDir()) /
+         fmt::format("gala_state_{}_{}", ::getpid(), name);
 }
 
 std::string bytes_of(const std::filesystem::path& path) {
@@ -69,7 +78,8 @@ INSTANTIATE_TEST_SUITE_P(
         AdapterOptions{.loss = "entropy",
                        .select = "auto_rgn",
                        .optimizer = "sgd:momentum=0.9,nesterov=yes",
-                       .guard = "rollback:to=healthy,horizon=8,every=2,displacement=0.01"}));
+                       .guard = "rollback:to=healthy,horizon=8,every=2,displacement=0.01"}),
+    [](const auto& one) { return fmt::format("Method{}", one.index); });
 
 TEST(State, BelongsToOneModelAndOneMethod) {
   auto model = toy_model(), other_seed = toy_model(2), same = toy_model(), same_again = toy_model();
