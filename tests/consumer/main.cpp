@@ -4,14 +4,13 @@
 
 #include <iostream>
 
-#include "gala/base/random.h"
-#include "gala/base/spec.h"
+#include "gala/gala.h"
 
 int main() {
-  const gala::Spec spec = gala::Spec::parse("gala:threshold=0.75,window=20");
-  gala::Random random(1, "consumer");
-  const double value = random.uniform();
-  const double sum = at::ones({2, 3}).sum().item<double>();
-  std::cout << spec.to_string() << ' ' << value << ' ' << sum << '\n';
-  return spec.options.size() == 2 && value >= 0 && value < 1 && sum == 6 ? 0 : 1;
+  auto model = gala::make_model(gala::Spec::parse("wide_resnet:depth=10,width=1,classes=4"));
+  model->set_norm_mode(gala::NormMode::parse("batch"));
+  gala::Adapter adapter(*model, {.loss = "entropy", .select = "gala"});
+  for (int i = 0; i < 3; ++i) adapter.answer(at::rand({2, 3, 8, 8}));
+  std::cout << adapter.totals().steps << " steps over " << adapter.layers().size() << " layers\n";
+  return adapter.totals().steps == 3 && adapter.totals().refused == 0 ? 0 : 1;
 }
