@@ -49,6 +49,7 @@ Output Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
   Stopwatch watch;
 
   const c10::AutoGradMode with_gradients(true);
+  const std::vector<at::Tensor> statistics = copy_statistics();
   Output output = model_.forward(images, /*update_statistics=*/first_of_batch);
   const LossTerms terms = loss_->evaluate(output);
   record.times.forward = watch.lap();
@@ -60,7 +61,7 @@ Output Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
   record.confident = terms.confident.item<std::int64_t>();
   record.gradient_norm = norm(gradients);
   record.refused = !std::isfinite(record.loss) || !std::isfinite(record.gradient_norm);
-  if (!record.refused) choose_and_move(gradients, record, watch);
+  record.refused ? put_back(statistics) : choose_and_move(gradients, record, watch);
   count(record);
   steps.push_back(std::move(record));
   return output;
@@ -131,6 +132,21 @@ Adapter::Adapter(Model& model, const AdapterOptions& options, std::unique_ptr<Lo
   source_ = take_snapshot();
   healthy_ = source_;
   reset();
+}
+
+/// The running statistics where the norm mode moves them; else nothing.
+std::vector<at::Tensor> Adapter::copy_statistics() const {
+  std::vector<at::Tensor> copies;
+  if (!model_.norm_mode().keeps_statistics()) return copies;
+  for (const Buffer& buffer : model_.buffers()) copies.push_back(buffer.value.clone());
+  return copies;
+}
+
+void Adapter::put_back(const std::vector<at::Tensor>& statistics) {
+  const c10::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < statistics.size(); ++i) {
+    model_.buffers()[i].value.copy_(statistics[i]);
+  }
 }
 
 bool Adapter::adapts_now() const {

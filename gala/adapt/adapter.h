@@ -112,6 +112,8 @@ class Adapter {
   };
 
   bool adapts_now() const;
+  std::vector<at::Tensor> copy_statistics() const;
+  void put_back(const std::vector<at::Tensor>& statistics);
   Output adapt_once(const at::Tensor& images, bool first_of_batch, std::vector<StepRecord>& steps);
   void choose_and_move(const Gradients& gradients, StepRecord& record, Stopwatch& watch);
   void count(const StepRecord& record);

@@ -48,8 +48,13 @@ void move_statistics(const at::Tensor& input, at::Tensor& running_mean, at::Tens
   const bool has_variance = input.numel() > input.size(1);
   const auto [variance, mean] =
       at::var_mean(input.detach(), at::IntArrayRef{0, 2, 3}, at::Scalar(has_variance ? 1 : 0));
-  running_mean.mul_(1 - momentum).add_(mean, momentum);
-  if (has_variance) running_var.mul_(1 - momentum).add_(variance, momentum);
+  // A broken picture must not stay in the statistics for ever.
+  const at::Tensor usable = at::isfinite(mean).logical_and_(at::isfinite(variance));
+  const auto move = [&](at::Tensor& running, const at::Tensor& batch) {
+    running.copy_(at::where(usable, running.mul(1 - momentum).add_(batch, momentum), running));
+  };
+  move(running_mean, mean);
+  if (has_variance) move(running_var, variance);
 }
 
 at::Tensor with_statistics(const at::Tensor& input, const at::Tensor& scale,

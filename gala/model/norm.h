@@ -41,7 +41,8 @@ std::vector<MethodInfo> describe_norm_modes();
 /// place where the mode keeps statistics and `update_statistics` is true:
 /// running <- (1 - momentum) · running + momentum · batch, with the unbiased batch variance as in
 /// PyTorch (everywhere else it is the biased one). Where a channel has a single value in the whole
-/// batch there is no variance, and only `running_mean` moves.
+/// batch there is no variance, and only `running_mean` moves. With `running`, a channel whose batch
+/// statistics are not finite keeps those it had.
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
                       double epsilon, bool update_statistics);

@@ -66,23 +66,35 @@ TEST(Adapter, FreezesTheHeadAsTheLossAsks) {
 }
 
 TEST(Adapter, RefusesAStepThatIsNotFinite) {
-  auto model = toy_model();
-  Adapter adapter(*model, toy_options("all"));
-  for (int i = 1; i <= 3; ++i) adapter.answer(toy_images(i));
-  const State before = adapter.save();
+  for (const char* norm : {"source", "batch", "blend", "running:momentum=0.2"}) {
+    auto model = toy_model(1, norm);
+    Adapter adapter(*model, toy_options("all"));
+    for (int i = 1; i <= 3; ++i) adapter.answer(toy_images(i));
+    const State before = adapter.save();
+    at::Tensor broken = toy_images(4).clone();
+    broken[0][0][0][0] = std::numeric_limits<float>::quiet_NaN();
+    const Answer answer = adapter.answer(broken);
+    ASSERT_EQ(answer.steps.size(), 1u);
+    EXPECT_TRUE(answer.steps[0].refused);
+    EXPECT_EQ(adapter.totals().refused, 1);
+    const State after = adapter.save();
+    for (const auto& [name, tensor] : before.tensors) {
+      EXPECT_TRUE(same_bytes(tensor, after.tensors.at(name))) << norm << " " << name;
+    }
+    EXPECT_EQ(before.values["clock"], after.values["clock"]);
+    EXPECT_EQ(before.values["optimizer_steps"], after.values["optimizer_steps"]);
+    EXPECT_FALSE(adapter.answer(toy_images(5)).steps[0].refused);
+  }
+}
+
+TEST(Adapter, AnswersHealthyImagesBesideABrokenOne) {
+  auto model = toy_model(1, "running:momentum=0.2");
+  Adapter adapter(*model, toy_options("none"));
   at::Tensor broken = toy_images(4).clone();
   broken[0][0][0][0] = std::numeric_limits<float>::quiet_NaN();
-  const Answer answer = adapter.answer(broken);
-  ASSERT_EQ(answer.steps.size(), 1u);
-  EXPECT_TRUE(answer.steps[0].refused);
-  EXPECT_EQ(adapter.totals().refused, 1);
-  const State after = adapter.save();
-  for (const auto& [name, tensor] : before.tensors) {
-    EXPECT_TRUE(same_bytes(tensor, after.tensors.at(name))) << name;
-  }
-  EXPECT_EQ(before.values["clock"], after.values["clock"]);
-  EXPECT_EQ(before.values["optimizer_steps"], after.values["optimizer_steps"]);
-  EXPECT_FALSE(adapter.answer(toy_images(5)).steps[0].refused);
+  const at::Tensor logits = adapter.answer(broken).logits;
+  EXPECT_TRUE(at::isfinite(logits.slice(0, 1)).all().item<bool>());
+  EXPECT_TRUE(at::isfinite(adapter.answer(toy_images(5)).logits).all().item<bool>());
 }
 
 TEST(Adapter, CountsABatchWithoutConfidentSamplesAsASkippedStep) {
