@@ -197,11 +197,11 @@ std::string progress_note(const std::vector<Contender>& contenders, const std::s
 int run_demo(const DemoFlags& flags) {
   catch_interrupts();
   const std::filesystem::path assets = find_assets(flags.assets);
+  const Stream stream = open_stream(flags, assets);
+  std::vector<Contender> contenders = make_contenders(flags, assets, stream.segments.size());
   std::error_code failed;
   std::filesystem::create_directories(flags.out, failed);
   if (failed) fail<ConfigError>("--out {}: cannot be made: {}", flags.out, failed.message());
-  const Stream stream = open_stream(flags, assets);
-  std::vector<Contender> contenders = make_contenders(flags, assets, stream.segments.size());
   std::vector<LineFile> traces(contenders.size());
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     if (contenders[i].select == "none") continue;
