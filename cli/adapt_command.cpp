@@ -33,22 +33,8 @@ constexpr char kFooter[] =
 /// The flags whose text is an enum or a list, before they are understood.
 struct RawFlags {
   AdaptFlags flags;
-  std::string partition, head, predict = "adapting", precision = "float32";
+  std::string partition, head, predict = "adapting";
 };
-
-template <class T>
-T parse_flag(std::string_view flag, const std::string& text) {
-  T value{};
-  if (!parse_value(text, value)) {
-    fail<ConfigError>("{} {}: unknown (expected {})", flag, text, accepted_values<T>());
-  }
-  return value;
-}
-
-enum class Precision { kFloat32, kTf32 };
-constexpr std::array<std::string_view, 2> enum_names(Precision) {
-  return {"float32", "tf32"};
-}
 
 enum class Head { kAdapt, kFreeze };
 constexpr std::array<std::string_view, 2> enum_names(Head) {
@@ -63,10 +49,6 @@ AdaptFlags understand(const RawFlags& raw) {
   if (!raw.head.empty()) flags.adapter.head = parse_flag<Head>("--head", raw.head) == Head::kAdapt;
   flags.adapter.predict = parse_flag<PredictWith>("--predict", raw.predict);
   flags.adapter.seed = static_cast<std::uint64_t>(flags.model.seed);
-  flags.tf32 = parse_flag<Precision>("--precision", raw.precision) == Precision::kTf32;
-  if (flags.tf32 && !flags.model.device.starts_with("cuda")) {
-    fail<ConfigError>("--precision tf32 needs --device cuda, not {}", flags.model.device);
-  }
   if (flags.save_every > 0 && flags.save_state.empty()) {
     fail<ConfigError>("--save-every needs --save-state FILE");
   }
@@ -142,11 +124,13 @@ void add_output_flags(CLI::App& command, AdaptFlags& flags) {
   output.yes("--quiet", flags.quiet, "no progress, no warnings");
 }
 
-void add_machine_flags(CLI::App& command, RawFlags& raw) {
-  AdaptFlags& flags = raw.flags;
+void add_machine_flags(CLI::App& command, AdaptFlags& flags) {
   FlagGroup machine(command, "Machine");
   machine.value("--device", flags.model.device, "NAME", "cpu, cuda or cuda:N");
-  machine.value("--precision", raw.precision, "NAME", "float32, or tf32 (on cuda)");
+  machine.value("--precision", flags.model.precision, "NAME",
+                "of the network's products: float32, tf32 (on cuda) or bf16");
+  machine.value("--layout", flags.model.layout, "NAME",
+                "of the maps in memory: contiguous, channels_last, or fastest (by trial)");
   machine.value("--threads", flags.threads, "N", "0: as many as there are")
       ->check(whole_number(0, most_threads()));
   machine.yes("--deterministic", flags.deterministic,
@@ -178,7 +162,7 @@ void add_adapt_command(CLI::App& program) {
       ->check(whole_number(0));
   add_method_flags(*command, *raw);
   add_output_flags(*command, flags);
-  add_machine_flags(*command, *raw);
+  add_machine_flags(*command, flags);
   command->footer(kFooter);
   command->callback([raw] {
     const int code = run_adaptation(understand(*raw));

@@ -103,12 +103,7 @@ std::unique_ptr<Model> AdaptRun::open_model(const AdaptFlags& flags,
                                             std::vector<std::string>& warnings) {
   if (flags.threads > 0) at::set_num_threads(static_cast<int>(flags.threads));
   at::globalContext().setDeterministicAlgorithms(flags.deterministic, /*warn_only=*/false);
-  std::unique_ptr<Model> model = flags.model.open(warnings);
-  if (model->device().is_cuda()) {
-    at::globalContext().setAllowTF32CuDNN(flags.tf32);
-    at::globalContext().setAllowTF32CuBLAS(flags.tf32);
-  }
-  return model;
+  return flags.model.open(warnings, flags.batch_size);
 }
 
 void AdaptRun::resume() {

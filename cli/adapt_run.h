@@ -18,7 +18,6 @@ struct AdaptFlags {
   std::int64_t threads = 0;  ///< 0: as many as there are
   std::int64_t save_every = 0;
   std::string trace, predictions, save_weights, save_state, resume;
-  bool tf32 = false;
   bool deterministic = false, skip_unreadable = false, profile = false, quiet = false;
 };
 

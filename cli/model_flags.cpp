@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "gala/base/error.h"
+#include "gala/model/layout.h"
 #include "gala/model/weights.h"
 
 namespace gala {
@@ -38,9 +39,15 @@ void ModelFlags::add_to(CLI::App& command) {
       ->type_name("FILE");
 }
 
-std::unique_ptr<Model> ModelFlags::open(std::vector<std::string>& warnings) const {
+std::unique_ptr<Model> ModelFlags::open(std::vector<std::string>& warnings,
+                                        std::int64_t batch_size) const {
   const at::Device target = parse_device(device);
   const NormMode mode = NormMode::parse(norm);
+  const auto products = parse_flag<Precision>("--precision", precision);
+  const auto lie = parse_flag<Layout>("--layout", layout);
+  if (products == Precision::kTf32 && !target.is_cuda()) {
+    fail<ConfigError>("--precision tf32 needs --device cuda, not {}", device);
+  }
   std::string spec = model;
   if (spec.empty()) {
     if (weights.empty()) fail<ConfigError>("--model or --weights must be given");
@@ -61,6 +68,10 @@ std::unique_ptr<Model> ModelFlags::open(std::vector<std::string>& warnings) cons
   }
   network->to(target);
   network->set_norm_mode(mode);
+  network->set_precision(products);
+  if (target.is_cuda()) allow_tf32(products);
+  const std::int64_t size = network->preprocessing().size;
+  set_layout(*network, lie, {batch_size, 3, size, size});
   return network;
 }
 

@@ -9,8 +9,10 @@
 #include "gala/data/loader.h"          // batches, made ahead by threads
 #include "gala/data/stream.h"          // in which order they come
 #include "gala/loss/loss.h"            // unsupervised losses
+#include "gala/model/layout.h"         // how maps lie in memory, by trial where asked
 #include "gala/model/model.h"          // networks: images in, features and logits out
 #include "gala/model/partition.h"      // what counts as a layer
+#include "gala/model/precision.h"      // float32, tf32, bf16
 #include "gala/model/weights.h"        // safetensors and PyTorch checkpoints
 #include "gala/optim/optimizer.h"      // measure every layer's update, apply the chosen ones
 #include "gala/select/selector.h"      // which layers move

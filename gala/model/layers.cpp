@@ -35,16 +35,10 @@ at::Tensor ResidualBlock::forward(const at::Tensor& input, const NormPass& pass)
   return result.relu_();
 }
 
-Output classify(const at::Tensor& maps, const Linear& head) {
-  Output output;
-  output.features = maps.mean(at::IntArrayRef{2, 3});
-  output.logits = head.forward(output.features);
-  return output;
-}
-
 Parameter* LayerBuilder::add(const std::string& module, const char* name, ModuleKind kind,
                              at::IntArrayRef sizes) {
-  parameters_.push_back({module + '.' + name, module, kind, block_, at::zeros(sizes, at::kFloat)});
+  parameters_.push_back(
+      {module + '.' + name, module, kind, block_, at::zeros(sizes, at::kFloat), stage_});
   return &parameters_.back();
 }
 

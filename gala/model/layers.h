@@ -67,10 +67,6 @@ struct ResidualBlock {
   at::Tensor forward(const at::Tensor& input, const NormPass& pass) const;
 };
 
-/// The last steps of every network here: the mean over all places gives the features, the linear
-/// layer the logits.
-Output classify(const at::Tensor& maps, const Linear& head);
-
 /// The size of a square convolution.
 struct ConvolutionShape {
   std::int64_t in = 0;
@@ -89,6 +85,8 @@ class LayerBuilder {
 
   /// The block of what follows; 0 for the head.
   void begin_block(int block) { block_ = block; }
+  /// What follows is the next stage of a chain; before the first call it is stage 0.
+  void begin_stage() { ++stage_; }
 
   Convolution convolution(const std::string& module, const ConvolutionShape& shape);
   BatchNorm norm(const std::string& module, std::int64_t channels);
@@ -104,6 +102,7 @@ class LayerBuilder {
   std::deque<Buffer>& buffers_;
   double norm_epsilon_;
   int block_ = 1;
+  int stage_ = 0;
 };
 
 }  // namespace gala

@@ -73,6 +73,18 @@ void Model::to(at::Device device) {
   for (Buffer& buffer : buffers_) buffer.value = moved(buffer.value, device);
 }
 
+void Model::set_memory_format(at::MemoryFormat format) {
+  const at::NoGradGuard no_grad;
+  memory_format_ = format;
+  for (Parameter& parameter : parameters_) {
+    if (parameter.value.dim() == 4) parameter.value = parameter.value.contiguous(format);
+  }
+}
+
+Output Model::forward_again(const Output&, const at::Tensor& images, int) {
+  return forward(images, /*update_statistics=*/false);
+}
+
 void Model::initialize(std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   // A generator for each parameter: the values depend neither on the threads nor on the order.

@@ -11,6 +11,7 @@
 
 #include "gala/base/registry.h"
 #include "gala/model/norm.h"
+#include "gala/model/precision.h"
 #include "gala/model/preprocessing.h"
 
 namespace gala {
@@ -24,6 +25,7 @@ struct Parameter {
   ModuleKind kind = ModuleKind::kConvolution;
   int block = 0;     ///< 1, 2, ...; the stem joins block 1; 0 for the head, which is in no block
   at::Tensor value;  ///< float32; asks for no gradient unless the tensor put here does
+  int stage = 0;     ///< nothing before this stage of the network depends on it (`forward_again`)
 
   bool in_head() const { return block == 0; }
 };
@@ -38,6 +40,8 @@ struct Buffer {
 struct Output {
   at::Tensor features;  ///< [N, F], what the last linear layer sees
   at::Tensor logits;    ///< [N, classes]
+  /// What each stage of the network saw; empty unless the model keeps activations.
+  std::vector<at::Tensor> stage_inputs = {};
 };
 
 /// A classifier. Its parameters and buffers are plain tensors in named slots; putting another
@@ -54,6 +58,11 @@ class Model {
   /// statistics move only where `update_statistics` is true: once a batch.
   virtual Output forward(const at::Tensor& images, bool update_statistics = true) = 0;
 
+  /// The output for the same images after parameters of `first_stage` and later ones moved; the
+  /// statistics stay. Networks that can begin there with what `before` kept, others run whole: the
+  /// logits are the same.
+  virtual Output forward_again(const Output& before, const at::Tensor& images, int first_stage);
+
   /// In forward order. The slots do not move in memory.
   std::deque<Parameter>& parameters() { return parameters_; }
   const std::deque<Parameter>& parameters() const { return parameters_; }
@@ -62,6 +71,15 @@ class Model {
 
   const NormMode& norm_mode() const { return norm_mode_; }
   void set_norm_mode(const NormMode& mode) { norm_mode_ = mode; }
+
+  Precision precision() const { return precision_; }
+  void set_precision(Precision precision) { precision_ = precision; }
+  /// Whether outputs carry what `forward_again` begins with; it holds on to memory.
+  bool keeps_activations() const { return keeps_activations_; }
+  void keep_activations(bool keep) { keeps_activations_ = keep; }
+  /// How maps and kernels lie in memory. Set it before an adapter or trainer takes the parameters.
+  at::MemoryFormat memory_format() const { return memory_format_; }
+  void set_memory_format(at::MemoryFormat format);
 
   const Preprocessing& preprocessing() const { return preprocessing_; }
   void set_preprocessing(Preprocessing preprocessing) { preprocessing_ = std::move(preprocessing); }
@@ -99,6 +117,9 @@ class Model {
   std::int64_t classes_;
   Preprocessing preprocessing_;
   std::vector<std::string> class_names_;
+  Precision precision_ = Precision::kFloat32;
+  at::MemoryFormat memory_format_ = at::MemoryFormat::Contiguous;
+  bool keeps_activations_ = false;
 };
 
 /// The networks that can be named in a spec.

@@ -47,7 +47,8 @@ void move_statistics(const at::Tensor& input, at::Tensor& running_mean, at::Tens
   const at::NoGradGuard no_grad;
   const bool has_variance = input.numel() > input.size(1);
   const auto [variance, mean] =
-      at::var_mean(input.detach(), at::IntArrayRef{0, 2, 3}, at::Scalar(has_variance ? 1 : 0));
+      at::var_mean(input.detach().to(running_mean.scalar_type()), at::IntArrayRef{0, 2, 3},
+                   at::Scalar(has_variance ? 1 : 0));
   // A broken picture must not stay in the statistics for ever.
   const at::Tensor usable = at::isfinite(mean).logical_and_(at::isfinite(variance));
   const auto move = [&](at::Tensor& running, const at::Tensor& batch) {

@@ -31,7 +31,7 @@ ResidualBlock bottleneck_block(LayerBuilder& build, const std::string& name, std
 }  // namespace
 
 ResNet::ResNet(Spec spec, std::int64_t classes, const Layout& layout)
-    : Model(std::move(spec), classes, Preprocessing::imagenet()) {
+    : ChainModel(std::move(spec), classes, Preprocessing::imagenet()) {
   check_norm_epsilon(layout.norm_epsilon);
   LayerBuilder build(parameters_, buffers_, layout.norm_epsilon);
   std::int64_t channels = 64;
@@ -42,6 +42,7 @@ ResNet::ResNet(Spec spec, std::int64_t classes, const Layout& layout)
     const std::int64_t out = layout.bottleneck ? 4 * width : width;
     for (std::int64_t i = 0; i < layout.blocks[stage]; ++i) {
       const std::string name = fmt::format("layer{}.{}", stage + 1, i);
+      build.begin_stage();
       const std::int64_t stride = stage > 0 && i == 0 ? 2 : 1;
       ResidualBlock block =
           layout.bottleneck ? bottleneck_block(build, name, channels, width, stride, layout.stride)
@@ -55,16 +56,14 @@ ResNet::ResNet(Spec spec, std::int64_t classes, const Layout& layout)
     }
   }
   build.begin_block(0);
+  build.begin_stage();
   head_ = build.linear("fc", channels, classes);
 }
 
-Output ResNet::forward(const at::Tensor& images, bool update_statistics) {
-  check_images(images);
-  const NormPass pass{norm_mode_, update_statistics};
-  at::Tensor maps = stem_.forward(images, pass).relu_();
-  maps = at::max_pool2d(maps, at::IntArrayRef{3, 3}, at::IntArrayRef{2, 2}, at::IntArrayRef{1, 1});
-  for (const ResidualBlock& block : blocks_) maps = block.forward(maps, pass);
-  return classify(maps, head_);
+at::Tensor ResNet::run_stage(int stage, const at::Tensor& maps, const NormPass& pass) const {
+  if (stage > 0) return blocks_[static_cast<std::size_t>(stage) - 1].forward(maps, pass);
+  return at::max_pool2d(stem_.forward(maps, pass).relu_(), at::IntArrayRef{3, 3},
+                        at::IntArrayRef{2, 2}, at::IntArrayRef{1, 1});
 }
 
 ResNet18::ResNet18(const Options& options)

@@ -3,8 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gala/model/layers.h"
-#include "gala/model/model.h"
+#include "gala/model/chain.h"
 
 namespace gala {
 
@@ -20,10 +19,7 @@ constexpr std::array<std::string_view, 2> enum_names(BottleneckStride) {
 /// Residual networks for ImageNet (He et al., 2016), with the parameter names and the default
 /// structure of torchvision's weight files: a 7x7 stem and four stages `layer1` to `layer4`, which
 /// are the blocks 1 to 4. Any input size will do. Default preprocessing: ImageNet, size 224.
-class ResNet : public Model {
- public:
-  Output forward(const at::Tensor& images, bool update_statistics = true) override;
-
+class ResNet : public ChainModel {
  protected:
   struct Layout {
     std::array<std::int64_t, 4> blocks;  ///< in each stage
@@ -34,10 +30,12 @@ class ResNet : public Model {
 
   ResNet(Spec spec, std::int64_t classes, const Layout& layout);
 
+  int stages() const override { return 1 + static_cast<int>(blocks_.size()); }
+  at::Tensor run_stage(int stage, const at::Tensor& maps, const NormPass& pass) const override;
+
  private:
   ConvolutionNorm stem_;
   std::vector<ResidualBlock> blocks_;
-  Linear head_;
 };
 
 struct ResNetOptions {

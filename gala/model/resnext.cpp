@@ -38,8 +38,8 @@ ResidualBlock make_block(LayerBuilder& build, const std::string& name, std::int6
 }  // namespace
 
 ResNext29::ResNext29(const Options& options)
-    : Model(options_to_spec("resnext29", checked(options)), options.classes,
-            Preprocessing{.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}, .size = 32}) {
+    : ChainModel(options_to_spec("resnext29", checked(options)), options.classes,
+                 Preprocessing{.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}, .size = 32}) {
   check_norm_epsilon(options.norm_epsilon);
   LayerBuilder build(parameters_, buffers_, options.norm_epsilon);
   std::int64_t channels = 64;
@@ -51,21 +51,20 @@ ResNext29::ResNext29(const Options& options)
     const std::int64_t out = std::int64_t{256} << stage;
     for (std::int64_t i = 0; i < 3; ++i) {
       const std::string name = fmt::format("stage_{}.{}", stage + 1, i);
+      build.begin_stage();
       blocks_.push_back(make_block(build, name, channels, width, out, stage > 0 && i == 0 ? 2 : 1,
                                    options.cardinality));
       channels = out;
     }
   }
   build.begin_block(0);
+  build.begin_stage();
   head_ = build.linear("classifier", channels, options.classes);
 }
 
-Output ResNext29::forward(const at::Tensor& images, bool update_statistics) {
-  check_images(images);
-  const NormPass pass{norm_mode_, update_statistics};
-  at::Tensor maps = stem_.forward(images, pass).relu_();
-  for (const ResidualBlock& block : blocks_) maps = block.forward(maps, pass);
-  return classify(maps, head_);
+at::Tensor ResNext29::run_stage(int stage, const at::Tensor& maps, const NormPass& pass) const {
+  if (stage > 0) return blocks_[static_cast<std::size_t>(stage) - 1].forward(maps, pass);
+  return stem_.forward(maps, pass).relu_();
 }
 
 }  // namespace gala

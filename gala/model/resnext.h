@@ -1,8 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "gala/model/layers.h"
-#include "gala/model/model.h"
+#include "gala/model/chain.h"
 
 namespace gala {
 
@@ -23,17 +22,18 @@ struct ResNextOptions {
 /// ResNeXt-29 for small images (Xie et al., 2017): three stages of three bottleneck blocks with
 /// grouped 3x3 convolutions. Names and structure are those of RobustBench's weight files: `stage_1`
 /// to `stage_3` are the blocks 1 to 3. Default preprocessing: mean .5, std .5, size 32.
-class ResNext29 : public Model {
+class ResNext29 : public ChainModel {
  public:
   using Options = ResNextOptions;
   explicit ResNext29(const Options& options);
 
-  Output forward(const at::Tensor& images, bool update_statistics = true) override;
+ protected:
+  int stages() const override { return 1 + static_cast<int>(blocks_.size()); }
+  at::Tensor run_stage(int stage, const at::Tensor& maps, const NormPass& pass) const override;
 
  private:
   ConvolutionNorm stem_;
   std::vector<ResidualBlock> blocks_;
-  Linear head_;
 };
 
 }  // namespace gala

@@ -21,8 +21,8 @@ const WideResNetOptions& checked(const WideResNetOptions& options) {
 }  // namespace
 
 WideResNet::WideResNet(const Options& options)
-    : Model(options_to_spec("wide_resnet", checked(options)), options.classes,
-            Preprocessing{.size = 32}) {
+    : ChainModel(options_to_spec("wide_resnet", checked(options)), options.classes,
+                 Preprocessing{.size = 32}) {
   check_norm_epsilon(options.norm_epsilon);
   LayerBuilder build(parameters_, buffers_, options.norm_epsilon);
   std::int64_t channels = 16;
@@ -32,12 +32,15 @@ WideResNet::WideResNet(const Options& options)
     const std::int64_t out = (std::int64_t{16} << stage) * options.width;
     for (std::int64_t i = 0; i < (options.depth - 4) / 6; ++i) {
       const std::string name = fmt::format("block{}.layer.{}", stage + 1, i);
+      build.begin_stage();
       blocks_.push_back(make_block(build, name, channels, out, stage > 0 && i == 0 ? 2 : 1));
       channels = out;
     }
   }
+  build.begin_stage();
   last_norm_ = build.norm("bn1", channels);
   build.begin_block(0);
+  build.begin_stage();
   head_ = build.linear("fc", channels, options.classes);
 }
 
@@ -59,12 +62,11 @@ at::Tensor WideResNet::Block::forward(const at::Tensor& input, const NormPass& p
   return result.add_(shortcut ? shortcut->forward(active) : input);
 }
 
-Output WideResNet::forward(const at::Tensor& images, bool update_statistics) {
-  check_images(images);
-  const NormPass pass{norm_mode_, update_statistics};
-  at::Tensor maps = stem_.forward(images);
-  for (const Block& block : blocks_) maps = block.forward(maps, pass);
-  return classify(last_norm_.forward(maps, pass).relu_(), head_);
+at::Tensor WideResNet::run_stage(int stage, const at::Tensor& maps, const NormPass& pass) const {
+  if (stage == 0) return stem_.forward(maps);
+  const auto block = static_cast<std::size_t>(stage) - 1;
+  if (block < blocks_.size()) return blocks_[block].forward(maps, pass);
+  return last_norm_.forward(maps, pass).relu_();
 }
 
 }  // namespace gala

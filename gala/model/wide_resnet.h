@@ -2,8 +2,7 @@
 #include <optional>
 #include <vector>
 
-#include "gala/model/layers.h"
-#include "gala/model/model.h"
+#include "gala/model/chain.h"
 
 namespace gala {
 
@@ -25,12 +24,14 @@ struct WideResNetOptions {
 /// before each convolution, no dropout. Names and structure are those of RobustBench's weight
 /// files: `block1` to `block3`, then a last norm `bn1`, which joins block 3, and `fc`. Default
 /// preprocessing: [0, 1] as it is, size 32.
-class WideResNet : public Model {
+class WideResNet : public ChainModel {
  public:
   using Options = WideResNetOptions;
   explicit WideResNet(const Options& options);
 
-  Output forward(const at::Tensor& images, bool update_statistics = true) override;
+ protected:
+  int stages() const override { return 2 + static_cast<int>(blocks_.size()); }
+  at::Tensor run_stage(int stage, const at::Tensor& maps, const NormPass& pass) const override;
 
  private:
   struct Block {
@@ -50,7 +51,6 @@ class WideResNet : public Model {
   Convolution stem_;
   std::vector<Block> blocks_;
   BatchNorm last_norm_;
-  Linear head_;
 };
 
 }  // namespace gala

@@ -69,7 +69,8 @@ TEST_F(BadInput, Flags) {
   adapt_refuses("--partition blok", {"--partition blok", "tensor|module|block"});
   adapt_refuses("--head frozen", {"--head frozen", "adapt|freeze"});
   adapt_refuses("--predict before", {"--predict before", "adapting|after"});
-  adapt_refuses("--precision half", {"--precision half", "float32|tf32"});
+  adapt_refuses("--precision half", {"--precision half", "float32|tf32|bf16"});
+  adapt_refuses("--layout sideways", {"--layout sideways", "contiguous|channels_last|fastest"});
   adapt_refuses("--precision tf32", {"needs --device cuda"});
   adapt_refuses("--device gpu", {"--device gpu", "cpu, cuda or cuda:N"});
 }

@@ -1,0 +1,36 @@
+#include "gala/model/chain.h"
+
+#include <ATen/ATen.h>
+
+#include "gala/base/error.h"
+
+namespace gala {
+
+Output ChainModel::forward(const at::Tensor& images, bool update_statistics) {
+  check_images(images);
+  return run(0, images.contiguous(memory_format()), {norm_mode_, update_statistics});
+}
+
+Output ChainModel::forward_again(const Output& before, const at::Tensor& images, int first_stage) {
+  if (before.stage_inputs.empty()) return forward(images, /*update_statistics=*/false);
+  const int stage = std::min(first_stage, stages());
+  return run(stage, before.stage_inputs[static_cast<std::size_t>(stage)], {norm_mode_, false});
+}
+
+Output ChainModel::run(int first_stage, at::Tensor maps, const NormPass& pass) {
+  Output output;
+  {
+    const PrecisionScope scope(precision(), device().type());
+    for (int stage = first_stage; stage < stages(); ++stage) {
+      if (keeps_activations()) output.stage_inputs.push_back(maps.detach());
+      maps = run_stage(stage, maps, pass);
+    }
+  }
+  if (keeps_activations()) output.stage_inputs.push_back(maps.detach());
+  output.features =
+      maps.mean(at::IntArrayRef{2, 3}, /*keepdim=*/false, head_.weight->value.scalar_type());
+  output.logits = head_.forward(output.features);
+  return output;
+}
+
+}  // namespace gala

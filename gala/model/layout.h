@@ -1,0 +1,24 @@
+#pragma once
+#include <array>
+#include <string_view>
+
+#include "gala/model/model.h"
+
+namespace gala {
+
+/// How maps and kernels lie in memory. It moves results by rounding only.
+enum class Layout {
+  kContiguous,    ///< channel after channel
+  kChannelsLast,  ///< the channels of a place side by side
+  kFastest        ///< whichever of the two is quicker here, by trial
+};
+constexpr std::array<std::string_view, 3> enum_names(Layout) {
+  return {"contiguous", "channels_last", "fastest"};
+}
+
+/// Gives a network its layout, before an adapter or trainer takes its parameters. For `fastest`,
+/// passes forward and backward over a made-up batch of the shape are timed; parameters, statistics
+/// and norm mode stay as they are.
+void set_layout(Model& model, Layout layout, at::IntArrayRef batch_shape);
+
+}  // namespace gala
