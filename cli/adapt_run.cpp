@@ -62,11 +62,6 @@ class AdaptRun {
   std::optional<Progress> progress_;
 };
 
-std::vector<std::int64_t> to_vector(const at::Tensor& indices) {
-  const at::Tensor host = indices.to(at::kCPU).contiguous();
-  return {host.const_data_ptr<std::int64_t>(), host.const_data_ptr<std::int64_t>() + host.numel()};
-}
-
 DataSource open_source(const AdaptFlags& flags) {
   return open_data(Spec::parse(flags.data));
 }
@@ -203,7 +198,7 @@ void AdaptRun::report_health(const HealthEvent& event) {
 }
 
 void AdaptRun::take_in(const Batch& batch, const Answer& answer) {
-  const std::vector<std::int64_t> predictions = to_vector(answer.logits.argmax(1));
+  const std::vector<std::int64_t>& predictions = answer.predictions;
   const std::int64_t correct =
       scores_.add(static_cast<std::size_t>(batch.segment), predictions, batch.labels);
   counts_.answered += batch.size();

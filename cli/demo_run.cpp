@@ -99,10 +99,8 @@ void answer(Contender& contender, const Batch& batch, LineFile& trace) {
   Stopwatch watch;
   const Answer answer = contender.adapter->answer(batch.images);
   contender.milliseconds += watch.lap();
-  const at::Tensor best = answer.logits.argmax(1);
-  const auto* data = best.const_data_ptr<std::int64_t>();
   const std::int64_t correct = contender.scores->add(static_cast<std::size_t>(batch.segment),
-                                                     {data, data + best.numel()}, batch.labels);
+                                                     answer.predictions, batch.labels);
   if (answer.health && answer.health->collapsed && contender.first_collapse == 0) {
     contender.first_collapse = answer.health->batch;
   }

@@ -14,7 +14,7 @@ int main() {
   for (int frame = 0; frame < 5; ++frame) {
     const at::Tensor images = at::rand({8, 3, 32, 32});  // your camera: [N, 3, H, W], preprocessed
     const gala::Answer answer = adapter.answer(images);
-    std::cout << "batch " << frame << ": class " << answer.logits.argmax(1)[0].item<int>();
+    std::cout << "batch " << frame << ": class " << answer.predictions[0];
     for (const std::size_t layer : answer.steps[0].selected()) {
       if (answer.steps[0].layers[layer].weight == 1) {
         std::cout << ", moved " << adapter.layers()[layer].name;

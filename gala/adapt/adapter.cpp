@@ -5,89 +5,194 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gala/base/error.h"
+#include "gala/base/stopwatch.h"
 #include "gala/tensor/norms.h"
 
 namespace gala {
+namespace {
+
+/// Where the time of a pass went; where its phases are not timed apart, all of it counts as forward.
+StepTimes pass_times(const WorkQueue& queue, double whole) {
+  if (!queue.times_phases()) return {.forward = whole};
+  return {.forward = queue.phase_time(1),
+          .backward = queue.phase_time(2),
+          .measure = queue.phase_time(3)};
+}
+
+/// Largest logit of each image and Σ entropy; plain loops, since this runs at every batch.
+BatchHealth look_at(const at::Tensor& logits) {
+  const at::Tensor rows = logits.contiguous();
+  const std::int64_t count = rows.size(0), classes = rows.size(1);
+  const float* row = rows.const_data_ptr<float>();
+  BatchHealth health;
+  health.predictions.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t n = 0; n < count; ++n, row += classes) {
+    const float* best = std::max_element(row, row + classes);
+    double sum = 0, weighted = 0;
+    for (std::int64_t c = 0; c < classes; ++c) {
+      const double distance = static_cast<double>(row[c]) - *best, weight = std::exp(distance);
+      sum += weight;
+      weighted += weight * distance;
+    }
+    health.predictions.push_back(best - row);
+    health.entropy_sum += std::log(sum) - weighted / sum;
+  }
+  return health;
+}
+
+double gradient_norm(std::span<const LayerSums> sums) {
+  double square = 0;
+  for (const LayerSums& row : sums) square += row.gradient_sq;
+  return std::sqrt(square);
+}
+
+}  // namespace
 
 // The method, on one page. For each batch: forward, loss, backward, measure every layer's update,
 // let the selector choose, move what it chose, answer.
 
 Answer Adapter::answer(const at::Tensor& images) {
   if (images.dim() != 4 || images.size(1) != 3) fail("images must be [N, 3, H, W]");
-  const at::Tensor input = images.to(model_.device());
+  const auto scope = queue_->enter();
   ++totals_.batches;
   if (options_.episodic) restart();
 
   Answer answer;
-  Output output;
+  Frame* frame = nullptr;
   if (adapts_now()) {
     for (std::int64_t inner = 0; inner < options_.inner_steps; ++inner) {
-      output = adapt_once(input, /*first_of_batch=*/inner == 0, answer.steps);
+      frame = &adapt_once(images, /*first_of_batch=*/inner == 0, answer.steps);
     }
+  } else {
+    frame = &run(images, PassKind::kAnswer);
   }
-  if (!output.logits.defined() || options_.predict == PredictWith::kAfter) {
-    const c10::NoGradGuard no_grad;
-    output = model_.forward(input, /*update_statistics=*/!output.logits.defined());
-  }
-  answer.logits = output.logits.detach();
+  answer.logits = predict(*frame, answer.steps);
+  at::Tensor on_host = frame->facts.logits();
+  if (!answer.logits.is_same(frame->output.logits)) on_host = answer.logits.to(at::kCPU);
   if (options_.shadow) {
     answer.adapted = answer.logits;
-    answer.logits = answer_from_source(input);
+    answer.logits = answer_from_source(frame->images);
   }
-  watch(answer);
+  watch(answer, on_host);
+  // What a recorded pass writes to, the next one overwrites.
+  if (frame->work) answer.logits = answer.logits.clone();
+  scope->hand_over(answer.logits);
   return answer;
 }
 
-Output Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
+Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
                            std::vector<StepRecord>& steps) {
   StepRecord record;
   record.step = totals_.steps + 1;
   record.window_step = clock_.window_step;
   record.batch = totals_.batches;
-  Stopwatch watch;
 
-  const c10::AutoGradMode with_gradients(true);
+  open_window();
+  optimizer_->prepare();
   const std::vector<at::Tensor> statistics = copy_statistics();
-  Output output = model_.forward(images, /*update_statistics=*/first_of_batch);
-  const LossTerms terms = loss_->evaluate(output);
-  record.times.forward = watch.lap();
-  terms.value.backward();
-  const Gradients gradients = Gradients::take(*arena_);
-  record.times.backward = watch.lap();
-
-  record.loss = terms.value.item<double>();
-  record.confident = terms.confident.item<std::int64_t>();
-  record.gradient_norm = norm(gradients);
+  Stopwatch watch;
+  Frame& frame = run(images, first_of_batch ? PassKind::kAdapt : PassKind::kAdaptAgain);
+  record.times = pass_times(*queue_, watch.lap());
+  record.loss = frame.facts.loss();
+  record.confident = frame.facts.confident();
+  record.gradient_norm = gradient_norm(frame.facts.sums());
   record.refused = !std::isfinite(record.loss) || !std::isfinite(record.gradient_norm);
-  record.refused ? put_back(statistics) : choose_and_move(gradients, record, watch);
+  record.refused ? put_back(statistics) : choose_and_move(frame, record);
   count(record);
   steps.push_back(std::move(record));
-  return output;
+  return frame;
 }
 
-void Adapter::choose_and_move(const Gradients& gradients, StepRecord& record, Stopwatch& watch) {
-  if (clock_.opens_window()) {
-    displacement_->open_window(*arena_);
-    if (window_.resets_optimizer) optimizer_->reset();
-  }
-  const auto sums = optimizer_->measure(gradients, *arena_, layers_, *displacement_);
-  record.times.measure = watch.lap();
-  const std::vector<double> weights =
-      selector_->select({layers_, sums, clock_, optimizer_->learning_rate(), gradients, *arena_});
+/// Forward, loss, backward and measure. It only queues work: `run` may have it recorded.
+void Adapter::pass(Frame& frame, PassKind kind) {
+  const c10::AutoGradMode with_gradients(kind != PassKind::kAnswer);
+  queue_->mark(0);
+  frame.output = model_.forward(frame.images, /*update_statistics=*/kind != PassKind::kAdaptAgain);
+  if (kind == PassKind::kAnswer) return frame.facts.note(frame.output.logits, nullptr, *queue_);
+  const LossTerms terms = loss_->evaluate(frame.output);
+  queue_->mark(1);
+  terms.value.backward();
+  frame.gradients = Gradients::take(*arena_);
+  queue_->mark(2);
+  optimizer_->measure(frame.gradients, terms.value, *displacement_, frame.facts.table());
+  frame.facts.note(frame.output.logits, &terms, *queue_);
+  queue_->mark(3);
+}
+
+void Adapter::choose_and_move(Frame& frame, StepRecord& record) {
+  const std::span<const LayerSums> sums = frame.facts.sums();
+  Stopwatch watch;
+  const std::vector<double> weights = selector_->select(
+      {layers_, sums, clock_, optimizer_->learning_rate(), frame.gradients, *arena_});
   record.times.select = watch.lap();
-  optimizer_->apply(gradients, *arena_, layers_, *displacement_, weights);
+  optimizer_->apply(frame.gradients, *displacement_, weights);
   record.times.apply = watch.lap();
   clock_.advance(window_.length);
+  window_open_ = false;
 
+  record.layers.reserve(layers_.size());
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     record.layers.push_back(
         {cosine(sums[l]), std::sqrt(sums[l].update_sq), std::sqrt(sums[l].shift_sq), weights[l]});
   }
 }
 
+/// Once for each window, before its first pass, so that the pass needs no second look at the clock.
+void Adapter::open_window() {
+  if (!clock_.opens_window() || window_open_) return;
+  displacement_->open_window(*arena_);
+  if (window_.resets_optimizer) optimizer_->reset();
+  window_open_ = true;
+}
+
+/// The logits that answer: those of the pass, or of another one behind what moved.
+at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) {
+  if (options_.predict == PredictWith::kAdapting || steps.empty()) return frame.output.logits;
+  const std::vector<std::size_t> moved = steps.back().selected();
+  if (moved.empty()) return frame.output.logits;
+  int first = stages_[moved.front()];
+  for (const std::size_t layer : moved) first = std::min(first, stages_[layer]);
+  const c10::NoGradGuard no_grad;
+  return model_.forward_again(frame.output, frame.images, first).logits;
+}
+
 // What stands around it.
+
+Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
+  const bool records = options_.record && queue_->records() && recording_problem_.empty();
+  const Frames::Key key{images.size(0), images.size(2), images.size(3), kind,
+                        model_.norm_mode().to_string()};
+  Frame& frame = frames_.find(key, [&] {
+    return Frame{
+        {}, {}, {}, Facts(layers_, images.size(0), model_.classes(), model_.device()), nullptr};
+  });
+  if (!frame.work) {
+    frame.output = {};  // before the pass makes new ones
+    frame.gradients = {};
+    frame.images = images.to(model_.device(), /*dtype=*/at::kFloat, /*non_blocking=*/true);
+    if (records && frames_.repeats(key)) record(frame, kind);
+  } else {
+    frame.images.copy_(images, /*non_blocking=*/true);
+  }
+  frame.work ? frame.work->replay() : pass(frame, kind);
+  frame.output.logits = frame.output.logits.detach();
+  frame.output.features = frame.output.features.detach();
+  queue_->wait();
+  return frame;
+}
+
+void Adapter::record(Frame& frame, PassKind kind) {
+  frame.images = frame.images.clone(model_.memory_format());
+  try {
+    frame.work = queue_->record([&] { pass(frame, kind); });
+  } catch (const std::exception& problem) {
+    recording_problem_ = problem.what();
+    for (const Parameter* parameter : adapted_) parameter->value.mutable_grad() = at::Tensor();
+  }
+}
 
 Adapter::Adapter(Model& model, const AdapterOptions& options)
     : Adapter(model, options, make_loss(Spec::parse(options.loss)),
@@ -126,8 +231,16 @@ Adapter::Adapter(Model& model, const AdapterOptions& options, std::unique_ptr<Lo
       parameter.value = parameter.value.detach();
     }
   }
+  for (const Layer& layer : layers_.layers) {
+    int first = std::numeric_limits<int>::max();
+    for (const std::size_t t : layer.tensors) first = std::min(first, adapted_[t]->stage);
+    stages_.push_back(first);
+  }
+  model.keep_activations(options.predict == PredictWith::kAfter);
+  queue_ = WorkQueue::make(model.device());
+  queue_->time_phases(options.profile);
   displacement_.emplace(*arena_, window_.form, window_.anchor);
-  optimizer_->attach(*arena_, layers_);
+  optimizer_->attach(*arena_, layers_, selector_->reads_values());
   selector_->attach(layers_);
   source_ = take_snapshot();
   healthy_ = source_;
@@ -180,6 +293,7 @@ void Adapter::restart() {
   optimizer_->reset();
   displacement_->reset(*arena_);
   clock_ = {};
+  window_open_ = false;
 }
 
 at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
@@ -194,16 +308,14 @@ at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
   return logits;
 }
 
-void Adapter::watch(Answer& answer) {
+void Adapter::watch(Answer& answer, const at::Tensor& host_logits) {
+  BatchHealth health = look_at(host_logits);
+  // In shadow mode the source answers, but it is the adapted model that is watched.
+  answer.predictions = health.predictions;
+  if (answer.adapted.defined()) {
+    answer.predictions = look_at(answer.logits.to(at::kCPU)).predictions;
+  }
   if (guard_.action() == GuardAction::kOff) return;
-  const c10::NoGradGuard no_grad;
-  const at::Tensor logits = answer.adapted.defined() ? answer.adapted : answer.logits;
-  const at::Tensor log_p = at::log_softmax(logits, 1);
-  const at::Tensor labels = logits.argmax(1).to(at::kCPU).contiguous();
-  BatchHealth health;
-  health.predictions.assign(labels.const_data_ptr<std::int64_t>(),
-                            labels.const_data_ptr<std::int64_t>() + labels.numel());
-  health.entropy_sum = -(log_p.exp() * log_p).sum().item<double>();
   for (const StepRecord& step : answer.steps) {
     double applied = 0;
     for (const LayerRecord& layer : step.layers) {

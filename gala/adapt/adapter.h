@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "gala/adapt/frame.h"
 #include "gala/adapt/guard.h"
 #include "gala/adapt/step_record.h"
-#include "gala/base/stopwatch.h"
 #include "gala/loss/loss.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
@@ -41,12 +41,15 @@ struct AdapterOptions {
   bool episodic = false;         ///< back to the source before every batch
   bool shadow = false;           ///< adapt beside, but answer with the source model
   PredictWith predict = PredictWith::kAdapting;
+  bool record = true;    ///< on a GPU, replay passes over shapes that repeat as captured graphs
+  bool profile = false;  ///< on a GPU, time the phases of a step apart; costs a little
   std::uint64_t seed = 0;
 };
 
 /// The answer to a batch.
 struct Answer {
-  at::Tensor logits;   ///< [N, classes], on the model's device
+  at::Tensor logits;                      ///< [N, classes], on the model's device
+  std::vector<std::int64_t> predictions;  ///< the largest logit of each image
   at::Tensor adapted;  ///< in shadow mode: what the adapted model would have said; else undefined
   std::vector<StepRecord> steps;      ///< what was done on the way
   std::optional<HealthEvent> health;  ///< when the guard judged
@@ -96,6 +99,8 @@ class Adapter {
   const Guard& guard() const { return guard_; }
   /// True after the guard stopped adaptation.
   bool stopped() const { return stopped_; }
+  /// Why passes are not recorded although the device could, or empty.
+  const std::string& recording_problem() const { return recording_problem_; }
   /// |θ - θ_source| of every layer.
   std::vector<double> net_displacement() const;
 
@@ -114,11 +119,16 @@ class Adapter {
   bool adapts_now() const;
   std::vector<at::Tensor> copy_statistics() const;
   void put_back(const std::vector<at::Tensor>& statistics);
-  Output adapt_once(const at::Tensor& images, bool first_of_batch, std::vector<StepRecord>& steps);
-  void choose_and_move(const Gradients& gradients, StepRecord& record, Stopwatch& watch);
+  Frame& run(const at::Tensor& images, PassKind kind);
+  void record(Frame& frame, PassKind kind);
+  void pass(Frame& frame, PassKind kind);
+  Frame& adapt_once(const at::Tensor& images, bool first_of_batch, std::vector<StepRecord>& steps);
+  void open_window();
+  void choose_and_move(Frame& frame, StepRecord& record);
+  at::Tensor predict(Frame& frame, const std::vector<StepRecord>& steps);
   void count(const StepRecord& record);
   at::Tensor answer_from_source(const at::Tensor& images);
-  void watch(Answer& answer);
+  void watch(Answer& answer, const at::Tensor& host_logits);
   Snapshot take_snapshot() const;
   void restore(const Snapshot& snapshot);
   double relative_displacement() const;
@@ -138,6 +148,11 @@ class Adapter {
   std::vector<Parameter*> adapted_;  ///< the slots that hold the arena's leaves
   Window window_;
   StepClock clock_;
+  bool window_open_ = false;  ///< the window of the coming step was opened, by a refused one
+  std::vector<int> stages_;   ///< by layer: the first stage of the network that depends on it
+  std::unique_ptr<WorkQueue> queue_;
+  Frames frames_;
+  std::string recording_problem_;
   Snapshot source_;
   Snapshot healthy_;
   AdapterTotals totals_;

@@ -63,6 +63,7 @@ State Adapter::save() const {
   state.values["fingerprint"] = fingerprint();
   state.values["settings"] = settings();
   state.values["clock"] = {clock_.step, clock_.window_step};
+  state.values["window_open"] = window_open_;
   state.values["guard"] = guard_.save();
   state.values["stopped"] = stopped_;
   state.values["totals"] = {
@@ -110,6 +111,7 @@ void Adapter::load(const State& state) {
       }
     }
     clock_ = {values.at("clock").at(0), values.at("clock").at(1)};
+    window_open_ = values.value("window_open", false);
     guard_.load(values.at("guard"));
     stopped_ = values.at("stopped");
     const auto& totals = values.at("totals");

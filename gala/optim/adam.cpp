@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "gala/optim/cuda_sweep.h"
+
 namespace gala {
 
 Adam::Adam(const Options& options) : RuleOptimizer(options.moments), options_(options) {
@@ -23,6 +25,11 @@ AdamRule Adam::rule(std::int64_t step) const {
           .fresh2 = static_cast<float>(1 - options_.beta2),
           .step_size = static_cast<float>(options_.rate / (1 - std::pow(options_.beta1, t))),
           .second_correction = static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, t)))};
+}
+
+std::unique_ptr<Sweep<AdamRule>> Adam::make_device_sweep(
+    const SweepContext<AdamRule>& context) const {
+  return make_cuda_sweep(context);
 }
 
 }  // namespace gala

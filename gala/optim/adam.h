@@ -1,31 +1,8 @@
 #pragma once
-#include <cmath>
-
+#include "gala/optim/adam_rule.h"
 #include "gala/optim/rule_optimizer.h"
 
 namespace gala {
-
-/// One step of Adam for one layer; both moments start at zero.
-///   m ← β₁ m + (1-β₁) g,  v ← β₂ v + (1-β₂) g²,  u = -η/(1-β₁ᵗ) · m / (√v / √(1-β₂ᵗ) + ε)
-struct AdamRule {
-  static constexpr int kMoments = 2;
-  float beta1, beta2, epsilon, weight_decay;
-  float fresh1, fresh2;  ///< 1-β₁ and 1-β₂, rounded once: in float32, 1-0.999 is off by 1e-5
-  float step_size;       ///< η / (1-β₁ᵗ)
-  float second_correction;  ///< 1 / √(1-β₂ᵗ)
-
-  template <class T>
-  void advance(const T& gradient, const T& value, T* moments) const {
-    const T g = gradient + weight_decay * value;
-    moments[0] = beta1 * moments[0] + fresh1 * g;
-    moments[1] = beta2 * moments[1] + fresh2 * (g * g);
-  }
-  template <class T>
-  T update(const T&, const T&, const T* moments) const {
-    using std::sqrt;
-    return -step_size * (moments[0] / (second_correction * sqrt(moments[1]) + epsilon));
-  }
-};
 
 /// Adam (Kingma & Ba 2015) with L2 weight decay, as torch.optim.Adam, split into measuring and
 /// applying. In the theory of the paper u is an SGD step; its experiments use Adam, and u is then the
@@ -56,6 +33,8 @@ class Adam : public RuleOptimizer<AdamRule> {
 
  protected:
   AdamRule rule(std::int64_t step) const override;
+  std::unique_ptr<Sweep<AdamRule>> make_device_sweep(
+      const SweepContext<AdamRule>& context) const override;
 
  private:
   Options options_;

@@ -29,17 +29,20 @@ class Optimizer {
   static constexpr std::string_view kKind = "optimizer";
   virtual ~Optimizer() = default;
 
-  /// Makes zero moments for an arena. Called once, before anything else.
-  virtual void attach(const ParameterArena& arena, const LayerPartition& layers) = 0;
-  /// Advances the moments under finite gradients and sums up the update each layer would receive. No
-  /// parameter moves. With `moments=selected` nothing changes at all.
-  virtual std::span<const LayerSums> measure(const Gradients& gradients,
-                                             const ParameterArena& arena,
-                                             const LayerPartition& layers,
-                                             const Displacement& displacement) = 0;
+  /// Makes zero moments for an arena. Called once, before anything else. `sum_values`: whether
+  /// anybody will ask for |θ|².
+  virtual void attach(const ParameterArena& arena, const LayerPartition& layers,
+                      bool sum_values) = 0;
+  /// Makes ready for a step, before `measure` or, where nobody measures, before `apply`.
+  virtual void prepare() = 0;
+  /// Advances the moments and sums up the update each layer would receive, a row a layer of `table`
+  /// (double [layers, kSumColumns] on the arena's device, see read_sums). No parameter moves. Where
+  /// the loss or a gradient is not finite no moment moves either, and with `moments=selected` never.
+  /// It only queues work on the device, so that a captured graph can hold it.
+  virtual void measure(const Gradients& gradients, const at::Tensor& loss,
+                       const Displacement& displacement, const at::Tensor& table) = 0;
   /// Moves each layer, and its displacement, by its weight times the update just measured.
-  virtual void apply(const Gradients& gradients, ParameterArena& arena,
-                     const LayerPartition& layers, Displacement& displacement,
+  virtual void apply(const Gradients& gradients, const Displacement& displacement,
                      std::span<const double> weights) = 0;
 
   virtual double learning_rate() const = 0;

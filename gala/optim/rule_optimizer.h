@@ -1,55 +1,56 @@
 #pragma once
 #include <c10/core/GradMode.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "gala/base/error.h"
-#include "gala/optim/sweep.h"
+#include "gala/optim/cpu_sweep.h"
+#include "gala/optim/optimizer.h"
+#include "gala/optim/plain_sweep.h"
 
 namespace gala {
 
 /// An optimizer that is a Rule (see sweep.h) and nothing else. Subclasses give the rule of a layer
-/// after so many of its steps.
+/// after so many of its steps, and kernels for devices other than the CPU where they have some.
 template <class Rule>
 class RuleOptimizer : public Optimizer {
  public:
-  void attach(const ParameterArena& arena, const LayerPartition& layers) override {
+  void attach(const ParameterArena& arena, const LayerPartition& layers, bool sum_values) override {
     for (at::Tensor& moment : moments_) moment = arena.make_buffer();
-    chunks_ = make_chunks(arena, layers);
     steps_.assign(layers.size(), 0);
-  }
-
-  std::span<const LayerSums> measure(const Gradients& gradients, const ParameterArena& arena,
-                                     const LayerPartition& layers,
-                                     const Displacement& displacement) override {
-    const c10::NoGradGuard no_grad;
-    if (which_ == Moments::kAll) {
-      for (std::int64_t& steps : steps_) ++steps;
-    }
-    const std::vector<Rule> rules = make_rules();
-    const SweepContext<Rule> context{gradients, arena,    layers,
-                                     rules,     moments_, which_ == Moments::kAll};
-    sums_ = arena.values().is_cpu() ? measure_on_cpu(context, chunks_, displacement)
-                                    : measure_plain(context, displacement);
-    return sums_;
-  }
-
-  void apply(const Gradients& gradients, ParameterArena& arena, const LayerPartition& layers,
-             Displacement& displacement, std::span<const double> weights) override {
-    const c10::NoGradGuard no_grad;
-    const std::vector<Rule> rules = make_rules();
-    const SweepContext<Rule> context{gradients, arena,    layers,
-                                     rules,     moments_, which_ == Moments::kSelected};
+    rules_.resize(layers.size());
+    const SweepContext<Rule> context{arena, layers, moments_, sum_values};
     if (arena.values().is_cpu()) {
-      apply_on_cpu(context, chunks_, displacement, weights);
-    } else if (moves_as_one(arena, layers, weights)) {
-      apply_whole(context, displacement, static_cast<float>(weights[0]));
+      sweep_ = std::make_unique<CpuSweep<Rule>>(context);
     } else {
-      apply_plain(context, displacement, weights);
+      sweep_ = make_device_sweep(context);
+      if (!sweep_) sweep_ = std::make_unique<PlainSweep<Rule>>(context);
     }
-    for (std::size_t l = 0; which_ == Moments::kSelected && l < steps_.size(); ++l) {
-      if (weights[l] != 0) ++steps_[l];
+  }
+
+  void prepare() override {
+    for (std::size_t l = 0; l < steps_.size(); ++l) {
+      // Layers at the same step have the same rule; nearly always that is all of them.
+      rules_[l] = l > 0 && steps_[l] == steps_[l - 1] ? rules_[l - 1] : rule(steps_[l] + 1);
+    }
+    const c10::NoGradGuard no_grad;
+    sweep_->set_rules(rules_);
+  }
+
+  void measure(const Gradients& gradients, const at::Tensor& loss, const Displacement& displacement,
+               const at::Tensor& table) override {
+    const c10::NoGradGuard no_grad;
+    sweep_->measure(gradients, loss, displacement, which_ == Moments::kAll, table);
+  }
+
+  void apply(const Gradients& gradients, const Displacement& displacement,
+             std::span<const double> weights) override {
+    const c10::NoGradGuard no_grad;
+    sweep_->apply(gradients, displacement, which_ == Moments::kSelected, weights);
+    for (std::size_t l = 0; l < steps_.size(); ++l) {
+      steps_[l] += which_ == Moments::kAll || weights[l] != 0;
     }
   }
 
@@ -80,32 +81,18 @@ class RuleOptimizer : public Optimizer {
   explicit RuleOptimizer(Moments which) : which_(which) {}
   /// The rule for a layer's step number `step` (1, 2, ...).
   virtual Rule rule(std::int64_t step) const = 0;
+  /// The passes on the arena's device, which is not the CPU; null where LibTorch's own operations
+  /// must do.
+  virtual std::unique_ptr<Sweep<Rule>> make_device_sweep(const SweepContext<Rule>&) const {
+    return nullptr;
+  }
 
  private:
-  /// True when the layers cover the arena and all get the same weight at the same step of theirs.
-  bool moves_as_one(const ParameterArena& arena, const LayerPartition& layers,
-                    std::span<const double> weights) const {
-    std::size_t tensors = 0;
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-      tensors += layers[l].tensors.size();
-      if (weights[l] != weights[0] || steps_[l] != steps_[0]) return false;
-    }
-    return tensors == arena.entries().size() && weights[0] != 0;
-  }
-
-  std::vector<Rule> make_rules() const {
-    std::vector<Rule> rules;
-    rules.reserve(steps_.size());
-    for (const std::int64_t steps : steps_)
-      rules.push_back(rule(steps + (which_ == Moments::kSelected)));
-    return rules;
-  }
-
   Moments which_;
   MomentBuffers<Rule> moments_;
   std::vector<std::int64_t> steps_;  ///< of each layer
-  std::vector<SweepChunk> chunks_;
-  std::vector<LayerSums> sums_;
+  std::vector<Rule> rules_;          ///< of the coming step
+  std::unique_ptr<Sweep<Rule>> sweep_;
 };
 
 /// Throws ConfigError unless low <= value (< high, when given).

@@ -1,25 +1,8 @@
 #pragma once
 #include "gala/optim/rule_optimizer.h"
+#include "gala/optim/sgd_rule.h"
 
 namespace gala {
-
-/// One step of SGD for one layer; the momentum starts at zero.
-///   b ← μ b + g,  u = -η b,  or with Nesterov  u = -η (g + μ b)
-struct SgdRule {
-  static constexpr int kMoments = 1;
-  float rate, momentum, weight_decay;
-  bool nesterov;
-
-  template <class T>
-  void advance(const T& gradient, const T& value, T* moments) const {
-    moments[0] = momentum * moments[0] + (gradient + weight_decay * value);
-  }
-  template <class T>
-  T update(const T& gradient, const T& value, const T* moments) const {
-    if (!nesterov) return -rate * moments[0];
-    return -rate * ((gradient + weight_decay * value) + momentum * moments[0]);
-  }
-};
 
 /// Stochastic gradient descent with momentum, Nesterov's look-ahead and L2 weight decay, as
 /// torch.optim.SGD without dampening.
@@ -47,6 +30,8 @@ class Sgd : public RuleOptimizer<SgdRule> {
 
  protected:
   SgdRule rule(std::int64_t step) const override;
+  std::unique_ptr<Sweep<SgdRule>> make_device_sweep(
+      const SweepContext<SgdRule>& context) const override;
 
  private:
   Options options_;

@@ -8,6 +8,7 @@ class AllSelector : public Selector {
  public:
   using Options = NoOptions;
   explicit AllSelector(const Options&) {}
+  bool reads_values() const override { return false; }
   std::vector<double> select(const Proposal& proposal) override;
 };
 

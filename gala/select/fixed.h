@@ -18,6 +18,7 @@ class FixedSelector : public Selector {
   };
   explicit FixedSelector(const Options& options);
   void attach(const LayerPartition& layers) override;
+  bool reads_values() const override { return false; }
   std::vector<double> select(const Proposal&) override { return weights_; }
 
  private:

@@ -78,6 +78,7 @@ class GalaSelector : public Selector {
 
   explicit GalaSelector(const Options& options);
 
+  bool reads_values() const override { return false; }
   std::vector<double> select(const Proposal& proposal) override;
   Window window() const override;
 

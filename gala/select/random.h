@@ -9,6 +9,7 @@ class RandomSelector : public Selector {
  public:
   using Options = NoOptions;
   RandomSelector(const Options&, std::uint64_t seed);
+  bool reads_values() const override { return false; }
   std::vector<double> select(const Proposal& proposal) override;
   void reset() override;
   void save(State& state) const override;

@@ -58,6 +58,8 @@ class Selector {
   virtual void attach(const LayerPartition&) {}
   /// True when no layer ever moves: then nothing need be measured.
   virtual bool idle() const { return false; }
+  /// Whether |θ|² must be summed up; a selector that never looks at it saves a pass over memory.
+  virtual bool reads_values() const { return true; }
   virtual Window window() const { return {}; }
   /// The granularity used when the user names none.
   virtual Granularity default_granularity() const { return Granularity::kModule; }

@@ -13,6 +13,15 @@ namespace {
 /// Every tensor begins on a cache line, whatever the size of the one before it.
 constexpr std::int64_t kAlignment = 16;
 
+/// Whether two tensors of one shape have their elements in the same order. Strides of dimensions of
+/// size 1 do not matter.
+bool lie_alike(const at::Tensor& a, const at::Tensor& b) {
+  for (std::int64_t d = 0; d < a.dim(); ++d) {
+    if (a.size(d) != 1 && a.stride(d) != b.stride(d)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 ParameterArena::ParameterArena(std::span<const NamedTensor> parameters) {
@@ -76,7 +85,7 @@ Gradients Gradients::take(const ParameterArena& arena) {
     const at::Tensor& leaf = arena.leaf(i);
     at::Tensor gradient = std::move(leaf.mutable_grad());
     leaf.mutable_grad() = at::Tensor();
-    if (gradient.defined() && gradient.strides() != leaf.strides()) {
+    if (gradient.defined() && !lie_alike(gradient, leaf)) {
       gradient =
           at::empty_strided(leaf.sizes(), leaf.strides(), gradient.options()).copy_(gradient);
     }

@@ -23,7 +23,8 @@ void Displacement::reset(const ParameterArena& arena) {
   }
 }
 
-void Displacement::add(const ParameterArena& arena, std::size_t tensor, const at::Tensor& delta) {
+void Displacement::add(const ParameterArena& arena, std::size_t tensor,
+                       const at::Tensor& delta) const {
   if (form_ == DisplacementForm::kDifference) return;
   arena.view(buffer_, tensor).add_(delta);
   if (recent_.defined()) arena.view(recent_, tensor).add_(delta);

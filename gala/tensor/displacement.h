@@ -46,7 +46,7 @@ class Displacement {
   /// this window opened (`difference`). Undefined with `window`.
   const at::Tensor& recent() const { return recent_; }
   /// Adds an applied update to one tensor's TD; for `difference` there is nothing to do.
-  void add(const ParameterArena& arena, std::size_t tensor, const at::Tensor& delta);
+  void add(const ParameterArena& arena, std::size_t tensor, const at::Tensor& delta) const;
   /// TD of one tensor.
   at::Tensor shift(const ParameterArena& arena, std::size_t tensor) const;
 

@@ -14,6 +14,16 @@ struct LayerSums {
   std::int64_t count = 0;       ///< parameters
 };
 
+/// Columns of a table of sums in the memory of a device, a row of doubles for each layer.
+constexpr int kSumColumns = 5;
+constexpr int kUpdateSq = 0, kUpdateDotShift = 1, kShiftSq = 2, kGradientSq = 3, kValueSq = 4;
+
+/// One such row; the count is the caller's.
+inline LayerSums read_sums(const double* row, std::int64_t count) {
+  return {row[kUpdateSq],   row[kUpdateDotShift], row[kShiftSq],
+          row[kGradientSq], row[kValueSq],        count};
+}
+
 /// cos α between u and u + TD (Eq. 5 of the paper) from the sums. Exactly 1 when the layer has not
 /// moved (TD = 0), 0 when it would not move (u = 0) or would return exactly to its anchor.
 double cosine(const LayerSums& sums);

@@ -27,7 +27,8 @@ bool Trainer::step() {
 
   constexpr double kWhole[] = {1.0};
   optimizer_->set_learning_rate(full_rate_ * schedule_.factor(done_));
-  optimizer_->apply(Gradients::take(*arena_), *arena_, layers_, *displacement_, kWhole);
+  optimizer_->prepare();
+  optimizer_->apply(Gradients::take(*arena_), *displacement_, kWhole);
 
   const c10::NoGradGuard no_grad;
   loss_sum_ += loss;
@@ -86,7 +87,7 @@ Trainer::Trainer(Model& model, Stream stream, std::unique_ptr<const Transform> t
   for (Parameter& parameter : model.parameters()) parameter.value = arena_->leaf(i++);
   // `difference` costs nothing while stepping; nobody asks for the displacement here.
   displacement_.emplace(*arena_, DisplacementForm::kDifference, Anchor::kWindow);
-  optimizer_->attach(*arena_, layers_);
+  optimizer_->attach(*arena_, layers_, /*sum_values=*/false);
   model.set_norm_mode({.kind = NormKind::kTraining});
 
   const at::Device device = arena_->values().device();

@@ -59,7 +59,7 @@ void compare_on_given_gradients(double opening_scale, double threshold, int leas
   const Problem problem;
   ParameterArena arena(problem.named);
   Adam optimizer({});
-  optimizer.attach(arena, problem.layers);
+  optimizer.attach(arena, problem.layers, /*sum_values=*/true);
   Displacement displacement(arena, DisplacementForm::kSum, Anchor::kWindow);
   GalaSelector selector({.threshold = threshold, .opening_scale = opening_scale});
   gala_reference::Gala reference{
@@ -68,16 +68,24 @@ void compare_on_given_gradients(double opening_scale, double threshold, int leas
   for (const auto& [name, tensor] : problem.named)
     reference.parameters.push_back(to_floats(tensor));
 
+  const at::Tensor table =
+      at::zeros({static_cast<std::int64_t>(problem.layers.size()), kSumColumns}, at::kDouble);
   StepClock clock;
   int compared = 0;
   std::set<int> chosen;
   for (int step = 1; step <= 60; ++step) {
     const Gradients gradients = problem.gradients(step);
     if (clock.opens_window()) displacement.open_window(arena);
-    const auto sums = optimizer.measure(gradients, arena, problem.layers, displacement);
+    optimizer.prepare();
+    optimizer.measure(gradients, at::zeros({}), displacement, table);
+    std::vector<LayerSums> sums;
+    for (std::size_t l = 0; l < problem.layers.size(); ++l) {
+      sums.push_back(
+          read_sums(table.const_data_ptr<double>() + l * kSumColumns, problem.layers[l].count));
+    }
     const auto weights =
         selector.select({problem.layers, sums, clock, optimizer.learning_rate(), gradients, arena});
-    optimizer.apply(gradients, arena, problem.layers, displacement, weights);
+    optimizer.apply(gradients, displacement, weights);
     clock.advance(selector.window().length);
 
     std::vector<std::vector<float>> plain;

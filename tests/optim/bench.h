@@ -45,7 +45,7 @@ struct Bench {
         layers(bench_layers(arena)),
         displacement(arena, form, anchor),
         optimizer(make_optimizer(Spec::parse(spec))) {
-    optimizer->attach(arena, layers);
+    optimizer->attach(arena, layers, /*sum_values=*/true);
   }
 
   /// The gradients of step `step`: the same for every bench, some tiny, some large, with a drift.
@@ -61,12 +61,19 @@ struct Bench {
   }
 
   std::vector<LayerSums> measure(const Gradients& given) {
-    const auto sums = optimizer->measure(given, arena, layers, displacement);
-    return {sums.begin(), sums.end()};
+    const auto rows = static_cast<std::int64_t>(layers.size());
+    const at::Tensor table = at::zeros({rows, kSumColumns}, at::kDouble);
+    optimizer->prepare();
+    optimizer->measure(given, at::zeros({}), displacement, table);
+    std::vector<LayerSums> sums;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      sums.push_back(read_sums(table.const_data_ptr<double>() + l * kSumColumns, layers[l].count));
+    }
+    return sums;
   }
   std::vector<LayerSums> step(const Gradients& given, const std::vector<double>& weights) {
     const std::vector<LayerSums> sums = measure(given);
-    optimizer->apply(given, arena, layers, displacement, weights);
+    optimizer->apply(given, displacement, weights);
     return sums;
   }
   std::vector<LayerSums> step(int number, const std::vector<double>& weights = {1, 1, 1, 1}) {

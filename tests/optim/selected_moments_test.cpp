@@ -56,7 +56,7 @@ TEST(SelectedMoments, GiveTheSameUpdateWhenMeasuredAndWhenApplied) {
   for (int step = 0; step < 5; ++step) {
     const auto sums = bench.measure(bench.gradients(step));
     bench.displacement.reset(bench.arena);
-    bench.optimizer->apply(bench.gradients(step), bench.arena, bench.layers, bench.displacement,
+    bench.optimizer->apply(bench.gradients(step), bench.displacement,
                            std::vector<double>{1, 1, 1, 1});
     for (std::size_t l = 0; l < sums.size(); ++l) {
       double applied = 0;

@@ -29,6 +29,21 @@ struct Side {
   LayerPartition layers = bench_layers(arena);
   Displacement displacement;
   MomentBuffers<Rule> moments;
+  std::unique_ptr<gala::Sweep<Rule>> sweep;
+
+  SweepContext<Rule> context() const { return {arena, layers, moments, /*sum_values=*/true}; }
+  std::vector<LayerSums> measure(const Gradients& gradients, const std::vector<Rule>& rules,
+                                 bool commit) {
+    const auto rows = static_cast<std::int64_t>(layers.size());
+    const at::Tensor table = at::zeros({rows, kSumColumns}, at::kDouble);
+    sweep->set_rules(rules);
+    sweep->measure(gradients, at::zeros({}), displacement, commit, table);
+    std::vector<LayerSums> sums;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      sums.push_back(read_sums(table.const_data_ptr<double>() + l * kSumColumns, layers[l].count));
+    }
+    return sums;
+  }
 
   Side(DisplacementForm form, Anchor anchor) : displacement(arena, form, anchor) {
     for (at::Tensor& moment : moments) moment = arena.make_buffer();
@@ -58,8 +73,9 @@ double difference(const at::Tensor& kernel, const at::Tensor& plain) {
 template <class Rule, class RuleOf>
 void compare(const RuleOf& rule_of, DisplacementForm form, Anchor anchor, Moments which) {
   Side<Rule> kernel(form, anchor), plain(form, anchor);
+  kernel.sweep = std::make_unique<CpuSweep<Rule>>(kernel.context());
+  plain.sweep = std::make_unique<PlainSweep<Rule>>(plain.context());
   const Bench source("sgd");  // for its gradients
-  const auto chunks = make_chunks(kernel.arena, kernel.layers);
   std::vector<std::int64_t> steps(kernel.layers.size(), 0);
   Random random(31, "weights");
   for (int step = 1; step <= 30; ++step) {
@@ -77,19 +93,15 @@ void compare(const RuleOf& rule_of, DisplacementForm form, Anchor anchor, Moment
       rules.push_back(
           rule_of(which == Moments::kAll ? steps[l] : std::max<std::int64_t>(steps[l], 1)));
     }
-    const auto context = [&](Side<Rule>& side, Moments commits) {
-      return SweepContext<Rule>{gradients, side.arena,   side.layers,
-                                rules,     side.moments, which == commits};
-    };
-    const auto kernel_sums =
-        measure_on_cpu(context(kernel, Moments::kAll), chunks, kernel.displacement);
-    const auto plain_sums = measure_plain(context(plain, Moments::kAll), plain.displacement);
+    const auto kernel_sums = kernel.measure(gradients, rules, which == Moments::kAll);
+    const auto plain_sums = plain.measure(gradients, rules, which == Moments::kAll);
     ASSERT_EQ(kernel_sums.size(), plain_sums.size());
     for (std::size_t l = 0; l < plain_sums.size(); ++l) {
       ASSERT_LT(worst_difference(kernel_sums[l], plain_sums[l]), 1e-5) << step << " " << l;
     }
-    apply_on_cpu(context(kernel, Moments::kSelected), chunks, kernel.displacement, weights);
-    apply_plain(context(plain, Moments::kSelected), plain.displacement, weights);
+    for (auto* side : {&kernel, &plain}) {
+      side->sweep->apply(gradients, side->displacement, which == Moments::kSelected, weights);
+    }
     ASSERT_LT(difference(kernel.arena.values(), plain.arena.values()), 1e-6) << step;
     ASSERT_LT(difference(kernel.displacement.buffer(), plain.displacement.buffer()), 1e-6);
     for (std::size_t k = 0; k < kernel.moments.size(); ++k) {
@@ -102,15 +114,15 @@ void compare(const RuleOf& rule_of, DisplacementForm form, Anchor anchor, Moment
 }
 
 using Combination = std::tuple<DisplacementForm, Anchor, Moments>;
-class Sweep : public testing::TestWithParam<Combination> {};
+class SweepKernel : public testing::TestWithParam<Combination> {};
 
-TEST_P(Sweep, OfAdamIsThePlainPass) {
+TEST_P(SweepKernel, OfAdamIsThePlainPass) {
   const auto [form, anchor, which] = GetParam();
   const OpenAdam adam({.rate = 0.01, .weight_decay = 0.05});
   compare<AdamRule>([&](std::int64_t step) { return adam.rule(step); }, form, anchor, which);
 }
 
-TEST_P(Sweep, OfSgdIsThePlainPass) {
+TEST_P(SweepKernel, OfSgdIsThePlainPass) {
   const auto [form, anchor, which] = GetParam();
   for (const bool nesterov : {false, true}) {
     const OpenSgd sgd({.rate = 0.1, .momentum = 0.9, .nesterov = nesterov, .weight_decay = 0.05});
@@ -123,7 +135,7 @@ std::string name_of(const testing::TestParamInfo<Combination>& test) {
   return format_value(form) + "_" + format_value(anchor) + "_" + format_value(which);
 }
 
-INSTANTIATE_TEST_SUITE_P(Everything, Sweep,
+INSTANTIATE_TEST_SUITE_P(Everything, SweepKernel,
                          testing::Combine(testing::Values(DisplacementForm::kSum,
                                                           DisplacementForm::kDifference),
                                           testing::Values(Anchor::kWindow, Anchor::kPrevious),
@@ -134,17 +146,18 @@ TEST(SweepChunks, CoverEveryTensorOnceAndInOrder) {
   const ParameterArena arena(bench_parameters(21));
   const LayerPartition layers = bench_layers(arena);
   std::vector<std::int64_t> covered(arena.entries().size(), 0);
-  for (const SweepChunk& chunk : make_chunks(arena, layers)) {
+  for (const SweepChunk& chunk : make_chunks(arena, layers, 1000)) {
     EXPECT_EQ(chunk.offset, covered[chunk.tensor]);
     EXPECT_GT(chunk.size, 0);
     covered[chunk.tensor] += chunk.size;
     const auto& tensors = layers[chunk.layer].tensors;
     EXPECT_NE(std::find(tensors.begin(), tensors.end(), chunk.tensor), tensors.end());
+    EXPECT_EQ(chunk.begin, arena.entries()[chunk.tensor].range.begin + chunk.offset);
   }
   for (std::size_t i = 0; i < covered.size(); ++i) {
     EXPECT_EQ(covered[i], arena.entries()[i].range.size);
   }
-  EXPECT_GT(make_chunks(arena, layers).size(), arena.entries().size());
+  EXPECT_GT(make_chunks(arena, layers, 1000).size(), arena.entries().size());
 }
 
 class Threads : public testing::Test {
@@ -198,8 +211,7 @@ TEST(Sums, AreThoseOfTheFloatUpdateAndDisplacement) {
     const auto sums = bench.measure(gradients);
     // Applied once to a displacement of zero, the update is the displacement.
     bench.displacement.reset(bench.arena);
-    bench.optimizer->apply(gradients, bench.arena, bench.layers, bench.displacement,
-                           std::vector<double>{1, 1, 1, 1});
+    bench.optimizer->apply(gradients, bench.displacement, std::vector<double>{1, 1, 1, 1});
     const at::Tensor& update = bench.displacement.buffer();
     for (std::size_t l = 0; l < sums.size(); ++l) {
       const auto near = [&](double sum, const at::Tensor& a, const at::Tensor& b, double scale) {

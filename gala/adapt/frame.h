@@ -1,0 +1,90 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gala/loss/loss.h"
+#include "gala/model/model.h"
+#include "gala/tensor/arena.h"
+#include "gala/tensor/layer.h"
+#include "gala/tensor/layer_sums.h"
+#include "gala/tensor/work_queue.h"
+
+namespace gala {
+
+/// What the host must know of a pass, in one piece of memory, so that one copy brings it over.
+class Facts {
+ public:
+  Facts(const LayerPartition& layers, std::int64_t images, std::int64_t classes, at::Device device);
+
+  /// Where the optimizer leaves its sums: double [layers, kSumColumns], on the device.
+  const at::Tensor& table() const { return table_; }
+  /// Queues what else is to be known, and the copy to the host.
+  void note(const at::Tensor& logits, const LossTerms* terms, WorkQueue& queue);
+
+  // On the host, after the queue was waited for.
+  double loss() const { return numbers()[0]; }
+  std::int64_t confident() const { return static_cast<std::int64_t>(numbers()[1]); }
+  /// The sums of every layer; the next pass overwrites them.
+  std::span<const LayerSums> sums();
+  /// [N, classes] float32; the next pass overwrites them.
+  const at::Tensor& logits() const { return host_logits_; }
+
+ private:
+  const double* numbers() const { return host_.const_data_ptr<double>(); }
+
+  at::Tensor device_, host_;  ///< the same memory on the CPU
+  at::Tensor loss_, confident_, table_, logits_, host_logits_;
+  std::vector<LayerSums> sums_;
+};
+
+/// What a pass does.
+enum class PassKind {
+  kAdapt,       ///< forward, loss, backward, measure
+  kAdaptAgain,  ///< the same on a batch whose statistics were taken already
+  kAnswer       ///< forward alone
+};
+
+/// The memory of a pass over batches of one shape.
+struct Frame {
+  at::Tensor images;
+  Output output;
+  Gradients gradients;
+  Facts facts;
+  std::unique_ptr<RecordedWork> work;  ///< null: the pass is queued operation by operation
+};
+
+/// The frames of an adapter. A pass whose shape comes a second time is recorded, where the device
+/// can, and replayed from then on; shapes that do not repeat are never recorded.
+class Frames {
+ public:
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, PassKind, std::string>;
+
+  /// The frame for a key, made by `make` where there is none yet.
+  template <class Make>
+  Frame& find(const Key& key, const Make& make) {
+    const auto found = frames_.find(key);
+    if (found != frames_.end()) return found->second;
+    if (frames_.size() >= kMost) forget_unrecorded();
+    return frames_.emplace(key, make()).first->second;
+  }
+  /// Counts a pass; true when it should be recorded now.
+  bool repeats(const Key& key);
+  void clear() { frames_.clear(); }
+
+ private:
+  static constexpr std::size_t kMost = 8, kMostSeen = 256;
+
+  void forget_unrecorded();
+
+  std::map<Key, Frame> frames_;
+  std::map<Key, int> seen_;
+};
+
+}  // namespace gala

@@ -1,0 +1,49 @@
+#include "gala/tensor/work_queue.h"
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <chrono>
+
+#include "gala/base/error.h"
+#include "gala/tensor/cuda_queue.h"
+
+namespace gala {
+namespace {
+
+/// Runs everything at once, on whatever LibTorch's current stream is.
+class DirectQueue : public WorkQueue {
+ public:
+  std::unique_ptr<Scope> enter() override { return std::make_unique<Nothing>(); }
+  bool records() const override { return false; }
+  std::unique_ptr<RecordedWork> record(const std::function<void()>&) override {
+    fail("this device records no work");
+  }
+  void bring(const at::Tensor& device, const at::Tensor& host) override { host.copy_(device); }
+  void wait() override {}
+  void mark(int phase) override {
+    marks_[static_cast<std::size_t>(phase)] = std::chrono::steady_clock::now();
+  }
+  void time_phases(bool) override {}
+  bool times_phases() const override { return true; }
+  double phase_time(int phase) const override {
+    const auto i = static_cast<std::size_t>(phase);
+    return std::chrono::duration<double, std::milli>(marks_[i] - marks_[i - 1]).count();
+  }
+
+ private:
+  struct Nothing : Scope {
+    void hand_over(const at::Tensor&) override {}
+  };
+
+  std::array<std::chrono::steady_clock::time_point, kMarks> marks_{};
+};
+
+}  // namespace
+
+std::unique_ptr<WorkQueue> WorkQueue::make(at::Device device) {
+  std::unique_ptr<WorkQueue> queue = make_cuda_queue(device);
+  return queue ? std::move(queue) : std::make_unique<DirectQueue>();
+}
+
+}  // namespace gala

@@ -1,0 +1,60 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+
+namespace gala {
+
+/// Work that was recorded once and can be queued again as one piece. It reads and writes the memory
+/// it was recorded with.
+class RecordedWork {
+ public:
+  virtual ~RecordedWork() = default;
+  virtual void replay() = 0;
+};
+
+/// Where the work of one adapter goes: a stream of its own on a GPU, so that many adapters can share
+/// one; on the CPU everything runs at once and there is nothing to queue.
+class WorkQueue {
+ public:
+  /// The queue is current for this thread while it lives: what is begun before is waited for by the
+  /// work inside, and what comes behind waits for that.
+  class Scope {
+   public:
+    virtual ~Scope() = default;
+    /// Lets a tensor that was made inside be used outside.
+    virtual void hand_over(const at::Tensor& tensor) = 0;
+  };
+
+  static std::unique_ptr<WorkQueue> make(at::Device device);
+  virtual ~WorkQueue() = default;
+
+  virtual std::unique_ptr<Scope> enter() = 0;
+  /// Whether `record` can be called.
+  virtual bool records() const = 0;
+  /// Calls `body` once to learn what it queues, without running any of that. Inside an entered
+  /// scope; `body` must not wait for the device. Memory it keeps stays its own until the work is
+  /// destroyed.
+  virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& body) = 0;
+  /// Queues a copy of device memory into pinned memory of the same type and size.
+  virtual void bring(const at::Tensor& device, const at::Tensor& host) = 0;
+  /// Waits until all queued work is done.
+  virtual void wait() = 0;
+
+  /// Marks the end of a phase; part of recorded work too.
+  virtual void mark(int phase) = 0;
+  /// Marks cost a little on a GPU: there they are only set where this asked for them before.
+  virtual void time_phases(bool on) = 0;
+  /// Whether marks are set.
+  virtual bool times_phases() const = 0;
+  /// Milliseconds between the marks `phase - 1` and `phase` that were passed last, after `wait`.
+  virtual double phase_time(int phase) const = 0;
+
+  static constexpr int kMarks = 8;
+};
+
+/// Whether this library was built with CUDA kernels and graphs of its own.
+bool built_with_cuda();
+
+}  // namespace gala
