@@ -36,3 +36,14 @@ if(GALA_MOLD)
     target_link_options(gala_flags INTERFACE -fuse-ld=mold)
   endif()
 endif()
+
+# Sources of the target gala that are plain arithmetic on pointers, in the folder that calls it:
+# square roots without errno, so that they become vectors, and no fused products, so that every
+# processor gives the same bits. The precompiled header does not fit these flags.
+function(gala_arithmetic_sources)
+  set_source_files_properties(
+    ${ARGN}
+    TARGET_DIRECTORY gala
+    PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+               COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=off")
+endfunction()

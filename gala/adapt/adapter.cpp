@@ -22,27 +22,6 @@ StepTimes pass_times(const WorkQueue& queue, double whole) {
           .measure = queue.phase_time(3)};
 }
 
-/// Largest logit of each image and Σ entropy; plain loops, since this runs at every batch.
-BatchHealth look_at(const at::Tensor& logits) {
-  const at::Tensor rows = logits.contiguous();
-  const std::int64_t count = rows.size(0), classes = rows.size(1);
-  const float* row = rows.const_data_ptr<float>();
-  BatchHealth health;
-  health.predictions.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t n = 0; n < count; ++n, row += classes) {
-    const float* best = std::max_element(row, row + classes);
-    double sum = 0, weighted = 0;
-    for (std::int64_t c = 0; c < classes; ++c) {
-      const double distance = static_cast<double>(row[c]) - *best, weight = std::exp(distance);
-      sum += weight;
-      weighted += weight * distance;
-    }
-    health.predictions.push_back(best - row);
-    health.entropy_sum += std::log(sum) - weighted / sum;
-  }
-  return health;
-}
-
 double gradient_norm(std::span<const LayerSums> sums) {
   double square = 0;
   for (const LayerSums& row : sums) square += row.gradient_sq;
@@ -242,7 +221,9 @@ Adapter::Adapter(Model& model, const AdapterOptions& options, std::unique_ptr<Lo
   displacement_.emplace(*arena_, window_.form, window_.anchor);
   optimizer_->attach(*arena_, layers_, selector_->reads_values());
   selector_->attach(layers_);
+  travelled_.assign(layers_.size(), 0.0);
   source_ = take_snapshot();
+  source_norm_ = std::max(std::sqrt(squared_norm(source_.values)), 1e-150);
   healthy_ = source_;
   reset();
 }
@@ -272,7 +253,9 @@ void Adapter::count(const StepRecord& record) {
   totals_.skipped += record.skipped();
   for (std::size_t l = 0; l < record.layers.size(); ++l) {
     totals_.chosen[l] += record.layers[l].weight == 1;
-    totals_.path[l] += record.layers[l].weight * record.layers[l].update_norm;
+    const double way = record.layers[l].weight * record.layers[l].update_norm;
+    totals_.path[l] += way;
+    travelled_[l] += way;
   }
 }
 
@@ -306,73 +289,6 @@ at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
   model_.set_norm_mode(mode);
   restore(adapted);
   return logits;
-}
-
-void Adapter::watch(Answer& answer, const at::Tensor& host_logits) {
-  BatchHealth health = look_at(host_logits);
-  // In shadow mode the source answers, but it is the adapted model that is watched.
-  answer.predictions = health.predictions;
-  if (answer.adapted.defined()) {
-    answer.predictions = look_at(answer.logits.to(at::kCPU)).predictions;
-  }
-  if (guard_.action() == GuardAction::kOff) return;
-  for (const StepRecord& step : answer.steps) {
-    double applied = 0;
-    for (const LayerRecord& layer : step.layers) {
-      applied += std::pow(layer.weight * layer.update_norm, 2);
-    }
-    health.update_norm = std::max(health.update_norm, std::sqrt(applied));
-    health.refused += step.refused;
-  }
-  if (!guard_.observe(health)) return;
-  answer.health = guard_.judge(relative_displacement());
-  answer.health->batch = totals_.batches;
-  if (!answer.health->collapsed) {
-    if (keeps_healthy()) healthy_ = take_snapshot();
-    return;
-  }
-  if (guard_.action() == GuardAction::kStop) stopped_ = true;
-  if (guard_.action() != GuardAction::kRollback) return;
-  restart();
-  if (keeps_healthy()) restore(healthy_);
-  guard_.forget(/*all=*/false);
-  ++totals_.rollbacks;
-}
-
-bool Adapter::keeps_healthy() const {
-  return guard_.action() == GuardAction::kRollback &&
-         guard_.options().to == RollbackTarget::kHealthy;
-}
-
-Adapter::Snapshot Adapter::take_snapshot() const {
-  Snapshot snapshot{arena_->values().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true), {}};
-  for (const Buffer& buffer : model_.buffers()) {
-    snapshot.buffers.push_back(buffer.value.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
-  }
-  return snapshot;
-}
-
-void Adapter::restore(const Snapshot& snapshot) {
-  const c10::NoGradGuard no_grad;
-  arena_->values().copy_(snapshot.values);
-  std::size_t i = 0;
-  for (Buffer& buffer : model_.buffers()) buffer.value.copy_(snapshot.buffers[i++]);
-}
-
-std::vector<double> Adapter::net_displacement() const {
-  const at::Tensor difference = arena_->values().to(at::kCPU) - source_.values;
-  std::vector<double> norms;
-  for (const Layer& layer : layers_.layers) {
-    double square = 0;
-    for (const std::size_t t : layer.tensors) square += squared_norm(arena_->view(difference, t));
-    norms.push_back(std::sqrt(square));
-  }
-  return norms;
-}
-
-double Adapter::relative_displacement() const {
-  const at::Tensor difference = arena_->values().to(at::kCPU) - source_.values;
-  return std::sqrt(squared_norm(difference) / std::max(squared_norm(source_.values), 1e-300));
 }
 
 }  // namespace gala

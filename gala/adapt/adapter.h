@@ -114,6 +114,7 @@ class Adapter {
   struct Snapshot {
     at::Tensor values;
     std::vector<at::Tensor> buffers;
+    std::vector<double> travelled;  ///< see below
   };
 
   bool adapts_now() const;
@@ -131,6 +132,8 @@ class Adapter {
   void watch(Answer& answer, const at::Tensor& host_logits);
   Snapshot take_snapshot() const;
   void restore(const Snapshot& snapshot);
+  HealthEvent judge();
+  at::Tensor difference_from_source() const;
   double relative_displacement() const;
   bool keeps_healthy() const;
   std::string fingerprint() const;
@@ -153,6 +156,8 @@ class Adapter {
   std::unique_ptr<WorkQueue> queue_;
   Frames frames_;
   std::string recording_problem_;
+  std::vector<double> travelled_;  ///< by layer: the way from the source, Σ |applied update|
+  double source_norm_ = 0;
   Snapshot source_;
   Snapshot healthy_;
   AdapterTotals totals_;

@@ -10,7 +10,7 @@
 namespace gala {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 }  // namespace
 
@@ -64,6 +64,8 @@ State Adapter::save() const {
   state.values["settings"] = settings();
   state.values["clock"] = {clock_.step, clock_.window_step};
   state.values["window_open"] = window_open_;
+  state.values["travelled"] = travelled_;
+  if (keeps_healthy()) state.values["healthy_travelled"] = healthy_.travelled;
   state.values["guard"] = guard_.save();
   state.values["stopped"] = stopped_;
   state.values["totals"] = {
@@ -112,13 +114,18 @@ void Adapter::load(const State& state) {
     }
     clock_ = {values.at("clock").at(0), values.at("clock").at(1)};
     window_open_ = values.value("window_open", false);
+    travelled_ = values.at("travelled").get<std::vector<double>>();
+    if (keeps_healthy()) {
+      healthy_.travelled = values.at("healthy_travelled").get<std::vector<double>>();
+    }
     guard_.load(values.at("guard"));
     stopped_ = values.at("stopped");
     const auto& totals = values.at("totals");
     totals_ = {totals.at("batches"), totals.at("steps"),     totals.at("refused"),
                totals.at("skipped"), totals.at("rollbacks"), totals.at("chosen"),
                totals.at("path")};
-    if (totals_.chosen.size() != layers_.size() || totals_.path.size() != layers_.size()) {
+    if (totals_.chosen.size() != layers_.size() || totals_.path.size() != layers_.size() ||
+        travelled_.size() != layers_.size()) {
       fail("the totals are of another number of layers");
     }
   } catch (const std::exception& problem) {

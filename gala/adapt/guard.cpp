@@ -37,7 +37,7 @@ nlohmann::ordered_json HealthEvent::to_json() const {
           {"action", action},
           {"effective_classes", effective_classes},
           {"entropy", entropy},
-          {"displacement", displacement},
+          {exact ? "displacement" : "displacement_at_most", displacement},
           {"drift", drift},
           {"update_norm", update_norm},
           {"refused", refused},
@@ -90,11 +90,12 @@ bool Guard::observe(const BatchHealth& batch) {
   return batches_ % options_.every == 0;
 }
 
-HealthEvent Guard::judge(double displacement) {
+HealthEvent Guard::judge(double displacement, bool exact) {
   HealthEvent event;
   event.batch = batches_;
   event.histogram = histogram_;
   event.displacement = displacement;
+  event.exact = exact;
   event.update_norm = std::exchange(update_norm_, 0.0);
   event.refused = std::exchange(refused_, 0);
   const std::vector<double> shares = shares_of(histogram_, seen_);

@@ -69,6 +69,7 @@ struct HealthEvent {
   double effective_classes = 0;         ///< exp of the histogram's entropy
   double entropy = 0;                   ///< mean over the horizon
   double displacement = 0;              ///< |θ - θ_source| / |θ_source|
+  bool exact = true;                    ///< false: the displacement is at most that
   double drift = 0;  ///< total variation between this histogram and the first horizon's, 0..1
   double update_norm = 0;
   std::int64_t refused = 0;
@@ -93,8 +94,8 @@ class Guard {
 
   /// Takes a batch in. True when a judgement is due.
   bool observe(const BatchHealth& batch);
-  /// Judges the recent answers, given the relative displacement.
-  HealthEvent judge(double displacement);
+  /// Judges the recent answers, given the relative displacement or a bound on it.
+  HealthEvent judge(double displacement, bool exact = true);
 
   /// Forgets the recent answers (after a rollback); with `all`, the reference too.
   void forget(bool all);

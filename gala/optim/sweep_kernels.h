@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "gala/tensor/lanes.h"
 #include "gala/tensor/layer_sums.h"
 
 #ifdef __CUDACC__
@@ -45,8 +46,6 @@ template <class Rule>
 template <class Rule>
 [[gnu::noinline]] void apply_chunk(const SweepView<Rule>& view, const SweepChunk& chunk,
                                    const float* gradient, float weight);
-/// Σ x².
-double sum_of_squares(const float* data, std::int64_t size);
 
 /// For rules whose kernels are compiled in sweep_cpu.cpp.
 #define GALA_EXTERN_SWEEP(RULE)                                                               \
@@ -56,41 +55,9 @@ double sum_of_squares(const float* data, std::int64_t size);
 
 namespace detail {
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__)
-#define GALA_CPU_LEVELS 1
-#define GALA_INLINE inline __attribute__((always_inline))
-#else
-#define GALA_CPU_LEVELS 0
-#define GALA_INLINE inline
-#endif
-
 /// Elements worked on at a time: their updates stay in the first-level cache.
 constexpr std::int64_t kBlock = 512;
 constexpr float kZeros[kBlock] = {};
-/// Lanes of independent sums: enough to hide the latency of an addition and to fill any vector.
-constexpr int kLanes = 16;
-
-struct Lanes {
-  double sum[kLanes] = {};
-
-  GALA_INLINE void add(const float* a, const float* b, std::int64_t size) {
-    std::int64_t i = 0;
-    for (; i + kLanes <= size; i += kLanes) {
-      for (int lane = 0; lane < kLanes; ++lane) {
-        sum[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
-      }
-    }
-    for (int lane = 0; i < size; ++i, ++lane) {
-      sum[lane] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    }
-  }
-  double total() const {
-    double result = 0;
-    for (const double lane : sum) result += lane;
-    return result;
-  }
-};
-
 /// The update of `size` elements from `begin` on, into `update`; the moments move where asked.
 template <bool kStore, bool kAdvance, class Rule>
 GALA_INLINE void make_updates(const SweepView<Rule>& view, const Rule& rule, std::int64_t begin,

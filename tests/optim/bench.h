@@ -60,11 +60,11 @@ struct Bench {
     return result;
   }
 
-  std::vector<LayerSums> measure(const Gradients& given) {
+  std::vector<LayerSums> measure(const Gradients& given, float loss = 0) {
     const auto rows = static_cast<std::int64_t>(layers.size());
     const at::Tensor table = at::zeros({rows, kSumColumns}, at::kDouble);
     optimizer->prepare();
-    optimizer->measure(given, at::zeros({}), displacement, table);
+    optimizer->measure(given, at::full({}, loss), displacement, table);
     std::vector<LayerSums> sums;
     for (std::size_t l = 0; l < layers.size(); ++l) {
       sums.push_back(read_sums(table.const_data_ptr<double>() + l * kSumColumns, layers[l].count));

@@ -184,6 +184,38 @@ TEST_F(Threads, DoNotChangeABitOfSumsOrParameters) {
   }
 }
 
+TEST(Measure, ChangesNothingWhereTheLossOrAGradientIsNotFinite) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const std::string spec : {"adam:rate=0.01", "sgd:rate=0.1,momentum=0.9"}) {
+    Bench bench(spec);
+    for (int step = 0; step < 3; ++step) bench.step(step);
+    const State before = bench.state();
+    for (const float bad : {kNan, kInfinity, -kInfinity}) {
+      Gradients broken = bench.gradients(3);
+      broken.tensors[3].view(-1)[33000] = bad;
+      const auto sums = bench.measure(broken);
+      EXPECT_FALSE(std::isfinite(sums[2].gradient_sq));
+      EXPECT_TRUE(std::isfinite(sums[0].gradient_sq));
+      EXPECT_TRUE(same_bytes(bench.state(), before)) << spec;
+      bench.measure(bench.gradients(3), bad);
+      EXPECT_TRUE(same_bytes(bench.state(), before)) << spec;
+    }
+    bench.measure(bench.gradients(3));
+    EXPECT_FALSE(same_bytes(bench.state(), before)) << "and a good step must change the moments";
+  }
+}
+
+TEST(Measure, SumsNoParametersWhereNobodyAsks) {
+  Bench bench("adam");
+  bench.optimizer->attach(bench.arena, bench.layers, /*sum_values=*/false);
+  const auto sums = bench.measure(bench.gradients(1));
+  for (const LayerSums& row : sums) {
+    EXPECT_EQ(row.value_sq, 0);
+    EXPECT_GT(row.update_sq, 0);
+  }
+}
+
 /// Σ a·b over the tensors of a layer.
 long double dot(const ParameterArena& arena, const Layer& layer, const at::Tensor& a,
                 const at::Tensor& b) {

@@ -77,18 +77,5 @@ TEST(SquaredNorm, SeesTheSmallestNumbers) {
   EXPECT_EQ(squared_norm(at::full({1}, smallest)), static_cast<double>(smallest) * smallest);
 }
 
-TEST(Norm, GoesOverAllGradientsAndTakesUndefinedOnesAsZeros) {
-  const Gradients gradients{{at::full({4}, 3.0F), at::Tensor(), at::full({4, 4}, 2.0F)}};
-  EXPECT_DOUBLE_EQ(norm(gradients), 10.0);
-  EXPECT_EQ(norm({{at::Tensor(), at::Tensor()}}), 0.0);
-}
-
-TEST(Norm, IsNotFiniteWhenOneGradientIsNot) {
-  at::Tensor broken = at::zeros({3, 3});
-  broken[2][1] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_FALSE(std::isfinite(norm({{at::zeros({5}), broken, at::zeros({2})}})));
-  EXPECT_TRUE(std::isfinite(norm({{at::full({1000}, std::numeric_limits<float>::max())}})));
-}
-
 }  // namespace
 }  // namespace gala

@@ -1,0 +1,200 @@
+// The whole loop on a GPU: recorded and not, against the CPU, and for long.
+#include "gala/adapt/adapter.h"
+
+#include <cmath>
+#include <thread>
+
+#include "gala/base/random.h"
+#include "gala/tensor/device_memory.h"
+#include "tests/cuda/device.h"
+
+namespace gala {
+namespace {
+
+constexpr const char* kNetwork = "wide_resnet:depth=16,width=2,classes=10";
+
+at::Tensor images(std::int64_t count, std::uint64_t seed) {
+  Random random(seed, "images");
+  at::Tensor result = at::empty({count, 3, 32, 32}, at::kFloat);
+  float* data = result.mutable_data_ptr<float>();
+  // A slow wave with noise: something a network can be confident about.
+  for (std::int64_t i = 0; i < result.numel(); ++i) {
+    data[i] = static_cast<float>(0.5 + 0.3 * std::sin(static_cast<double>(i % 1024) / 50) +
+                                 0.2 * random.normal());
+  }
+  return result;
+}
+
+class CudaAdapter : public OnCuda {
+ protected:
+  void SetUp() override {
+    OnCuda::SetUp();
+    if (IsSkipped()) return;
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+    at::globalContext().setDeterministicAlgorithms(true, false);
+    at::globalContext().setDeterministicCuDNN(true);
+    at::globalContext().setBenchmarkCuDNN(false);
+    at::globalContext().setAllowTF32CuDNN(false);
+    at::globalContext().setAllowTF32CuBLAS(false);
+  }
+  void TearDown() override { at::globalContext().setDeterministicAlgorithms(false, false); }
+
+  static std::unique_ptr<Model> model(const char* norm, at::Device device = at::kCUDA,
+                                      const char* spec = kNetwork) {
+    auto result = make_model(Spec::parse(spec), 5);
+    result->to(device);
+    result->set_norm_mode(NormMode::parse(norm));
+    return result;
+  }
+};
+
+bool equal(const State& a, const State& b) {
+  for (const auto& [name, tensor] : a.tensors) {
+    if (!at::equal(tensor, b.tensors.at(name))) return false;
+  }
+  return a.tensors.size() == b.tensors.size() && a.values.at("totals") == b.values.at("totals");
+}
+
+TEST_F(CudaAdapter, RecordedAndUnrecordedStepsAgreeBitForBit) {
+  for (const char* norm : {"source", "batch", "blend:weight=0.3", "running"}) {
+    for (const char* select : {"gala", "all", "auto_rgn", "auto_snr", "random",
+                               "gala:displacement=difference,anchor=previous"}) {
+      for (const auto predict : {PredictWith::kAdapting, PredictWith::kAfter}) {
+        AdapterOptions options{.loss = "shot", .select = select, .inner_steps = 2};
+        options.predict = predict;
+        const auto recorded_model = model(norm), plain_model = model(norm);
+        Adapter recorded(*recorded_model, options);
+        options.record = false;
+        Adapter plain(*plain_model, options);
+        for (std::uint64_t step = 0; step < 25; ++step) {
+          // The last batch of a stream is often a smaller one.
+          const at::Tensor batch = images(step % 11 == 10 ? 5 : 16, step);
+          const Answer a = recorded.answer(batch), b = plain.answer(batch);
+          ASSERT_TRUE(at::equal(a.logits, b.logits)) << norm << ' ' << select << ' ' << step;
+          ASSERT_EQ(a.predictions, b.predictions);
+          ASSERT_EQ(a.steps[1].loss, b.steps[1].loss);
+        }
+        EXPECT_EQ(recorded.recording_problem(), "");
+        EXPECT_TRUE(equal(recorded.save(), plain.save())) << norm << ' ' << select;
+      }
+    }
+  }
+}
+
+/// The GPU's convolutions round otherwise, so runs part after a while; the first steps must not.
+TEST_F(CudaAdapter, BeginsAsTheCpuDoes) {
+  const auto on_cpu = model("batch", at::kCPU), on_cuda = model("batch");
+  Adapter cpu(*on_cpu, {.select = "all"}), cuda(*on_cuda, {.select = "all"});
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    const at::Tensor batch = images(16, step);
+    const Answer a = cpu.answer(batch), b = cuda.answer(batch);
+    EXPECT_TRUE(at::allclose(b.logits.cpu(), a.logits, 1e-2, 1e-2)) << step;
+    EXPECT_NEAR(b.steps[0].loss, a.steps[0].loss, 2e-2 * std::abs(a.steps[0].loss) + 1e-3);
+    EXPECT_NEAR(b.steps[0].gradient_norm, a.steps[0].gradient_norm,
+                0.05 * a.steps[0].gradient_norm + 1e-6);
+  }
+}
+
+TEST_F(CudaAdapter, ARefusedStepChangesNothing) {
+  const auto network = model("running");
+  Adapter adapter(*network, {.loss = "entropy"});
+  for (std::uint64_t step = 0; step < 4; ++step) adapter.answer(images(8, step));
+  const State before = adapter.save();
+  at::Tensor broken = images(8, 9);
+  broken[3][1][5][5] = std::numeric_limits<float>::quiet_NaN();
+  const Answer answer = adapter.answer(broken);
+  ASSERT_TRUE(answer.steps[0].refused);
+  const State after = adapter.save();
+  for (const auto& [name, tensor] : before.tensors) {
+    EXPECT_TRUE(at::equal(tensor, after.tensors.at(name))) << name;
+  }
+}
+
+TEST_F(CudaAdapter, GoesOnFromASavedStateBitForBit) {
+  const auto first = model("batch"), second = model("batch");
+  Adapter whole(*first, {.loss = "shot"});
+  for (std::uint64_t step = 0; step < 8; ++step) whole.answer(images(8, step));
+  const State state = whole.save();
+  Adapter resumed(*second, {.loss = "shot"});
+  resumed.load(state);
+  for (std::uint64_t step = 8; step < 30; ++step) {
+    ASSERT_TRUE(
+        at::equal(whole.answer(images(8, step)).logits, resumed.answer(images(8, step)).logits));
+  }
+}
+
+std::int64_t bytes_in_use() {
+  return memory_use(at::Device(at::kCUDA, 0)).current;
+}
+
+TEST_F(CudaAdapter, TwoThousandRecordedStepsLeakNothing) {
+  const auto network = model("batch");
+  Adapter adapter(*network, {.loss = "shot"});
+  const at::Tensor batch = images(4, 1).to(at::kCUDA);
+  for (int step = 0; step < 20; ++step) adapter.answer(batch);
+  const std::int64_t before = bytes_in_use();
+  for (int step = 0; step < 2000; ++step) adapter.answer(batch);
+  EXPECT_EQ(bytes_in_use(), before);
+}
+
+TEST_F(CudaAdapter, ShapesThatChangeRunUnrecordedAndLeakNothing) {
+  const auto network = model("batch");
+  Adapter adapter(*network, {.loss = "shot"});
+  for (int round = 0; round < 2; ++round) {
+    for (std::int64_t count = 1; count <= 40; ++count) adapter.answer(images(count, 1));
+  }
+  EXPECT_EQ(adapter.recording_problem(), "");
+  EXPECT_EQ(adapter.totals().steps, 80);
+}
+
+TEST_F(CudaAdapter, ManyAtOnceGiveWhatOneAfterTheOtherGives) {
+  constexpr int kAdapters = 8;
+  std::vector<std::unique_ptr<Model>> models;
+  std::vector<State> expected(kAdapters), found(kAdapters);
+  const auto run = [](Model& network, int seed, State& state) {
+    Adapter adapter(network, {.loss = "shot", .seed = 1});
+    for (std::uint64_t step = 0; step < 40; ++step) {
+      adapter.answer(images(8, 100 * static_cast<std::uint64_t>(seed) + step));
+    }
+    state = adapter.save();
+  };
+  for (int i = 0; i < kAdapters; ++i) run(*model("batch"), i, expected[i]);
+  for (int i = 0; i < kAdapters; ++i) models.push_back(model("batch"));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kAdapters; ++i) {
+    threads.emplace_back([&, i] { run(*models[i], i, found[i]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < kAdapters; ++i) EXPECT_TRUE(equal(found[i], expected[i])) << i;
+}
+
+TEST_F(CudaAdapter, TimesThePhasesOfRecordedStepsWhereAsked) {
+  const auto network = model("batch");
+  Adapter adapter(*network, {.loss = "shot", .profile = true});
+  Answer answer;
+  for (std::uint64_t step = 0; step < 5; ++step) answer = adapter.answer(images(32, step));
+  const StepTimes& times = answer.steps[0].times;
+  EXPECT_GT(times.forward, 0);
+  EXPECT_GT(times.backward, 0);
+  EXPECT_GT(times.measure, 0);
+}
+
+TEST_F(CudaAdapter, ResNetRunsInEveryPrecisionAndLayout) {
+  for (const auto precision : {Precision::kFloat32, Precision::kTf32, Precision::kBf16}) {
+    for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+      at::globalContext().setDeterministicAlgorithms(false, false);
+      const auto network = model("source", at::kCUDA, "resnet18:classes=7");
+      network->set_precision(precision);
+      network->set_memory_format(format);
+      Adapter adapter(*network, {.loss = "shot"});
+      for (std::uint64_t step = 0; step < 4; ++step) {
+        const Answer answer = adapter.answer(at::randn({4, 3, 64, 64}));
+        EXPECT_FALSE(answer.steps[0].refused);
+      }
+      EXPECT_EQ(adapter.recording_problem(), "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gala
