@@ -155,12 +155,6 @@ void make_grey(std::span<std::uint8_t> pixels) {
   }
 }
 
-DomainBedAugment::DomainBedAugment(const Preprocessing& preprocessing, std::uint64_t seed)
-    : size_(preprocessing.size),
-      filter_(parse_filter(preprocessing.interpolation)),
-      normalizer_(preprocessing),
-      seed_(seed) {}
-
 void DomainBedAugment::apply(const Image& image, std::uint64_t step, std::uint64_t slot,
                              TransformScratch& scratch, float* out) const {
   Random random(seed_, "augment", {step, slot});
@@ -168,38 +162,36 @@ void DomainBedAugment::apply(const Image& image, std::uint64_t step, std::uint64
   const PixelView whole = view_of(image);
   const PixelView part = {whole.pixels + window.top * whole.stride + window.left * 3, window.height,
                           window.width, whole.stride};
-  copy_pixels(scratch.resizer.resize(part, size_, size_, filter_), scratch.pixels);
-  if (random.uniform() < 0.5) flip(scratch.pixels, size_, size_);
+  copy_pixels(resized(part, scratch), scratch.pixels);
+  if (random.uniform() < 0.5) flip(scratch.pixels, size(), size());
   jitter_colours(scratch.pixels, random);
   if (random.uniform() < 0.1) make_grey(scratch.pixels);
-  normalizer_.apply({scratch.pixels.data(), size_, size_, size_ * 3}, out);
+  normalize(scratch.pixels, out);
 }
-
-CropFlipAugment::CropFlipAugment(const Preprocessing& preprocessing, std::uint64_t seed,
-                                 std::int64_t padding)
-    : size_(preprocessing.size),
-      filter_(parse_filter(preprocessing.interpolation)),
-      normalizer_(preprocessing),
-      seed_(seed),
-      padding_(padding) {}
 
 void CropFlipAugment::apply(const Image& image, std::uint64_t step, std::uint64_t slot,
                             TransformScratch& scratch, float* out) const {
+  crop(image, step, slot, scratch);
+  normalize(scratch.pixels, out);
+}
+
+void CropFlipAugment::crop(const Image& image, std::uint64_t step, std::uint64_t slot,
+                           TransformScratch& scratch) const {
   Random random(seed_, "augment", {step, slot});
-  const PixelView source = scratch.resizer.resize(view_of(image), size_, size_, filter_);
+  const std::int64_t side = size();
+  const PixelView source = resized(view_of(image), scratch);
   const auto range = static_cast<std::uint64_t>(2 * padding_ + 1);
   const std::int64_t down = static_cast<std::int64_t>(random.below(range)) - padding_;
   const std::int64_t right = static_cast<std::int64_t>(random.below(range)) - padding_;
-  scratch.pixels.assign(static_cast<std::size_t>(size_ * size_ * 3), 0);
+  scratch.pixels.assign(static_cast<std::size_t>(side * side * 3), 0);
   // Row y of the crop is row y + down of the source, where that exists.
   const std::int64_t first_x = std::max<std::int64_t>(0, -right);
-  const std::int64_t count_x = std::max<std::int64_t>(0, size_ - std::abs(right));
-  for (std::int64_t y = std::max<std::int64_t>(0, -down); y < std::min(size_, size_ - down); ++y) {
+  const std::int64_t count_x = std::max<std::int64_t>(0, side - std::abs(right));
+  for (std::int64_t y = std::max<std::int64_t>(0, -down); y < std::min(side, side - down); ++y) {
     std::copy_n(source.pixels + (y + down) * source.stride + (first_x + right) * 3, count_x * 3,
-                scratch.pixels.data() + (y * size_ + first_x) * 3);
+                scratch.pixels.data() + (y * side + first_x) * 3);
   }
-  if (random.uniform() < 0.5) flip(scratch.pixels, size_, size_);
-  normalizer_.apply({scratch.pixels.data(), size_, size_, size_ * 3}, out);
+  if (random.uniform() < 0.5) flip(scratch.pixels, side, side);
 }
 
 }  // namespace gala

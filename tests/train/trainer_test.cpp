@@ -68,11 +68,8 @@ struct PlanRun {
     Problems problems;
     training = open_training(plan, problems);
     problems.throw_if_any("plan");
-    const auto seed = static_cast<std::uint64_t>(plan.train.seed);
-    trainer = std::make_unique<Trainer>(
-        *training.model, training_stream(training.train, plan.train.epochs, seed),
-        make_transform(plan.data.augmentation, training.model->preprocessing(), seed), plan,
-        threads);
+    trainer =
+        std::make_unique<Trainer>(*training.model, make_curriculum(training, plan), plan, threads);
   }
   std::string finish() {
     while (trainer->step()) {
@@ -90,7 +87,7 @@ TEST(Trainer, TakesTheStepsThatPyTorchTakes) {
   if (!std::filesystem::exists(kFolder / "last.pt")) GTEST_SKIP() << "needs a Python with torch";
   TrainPlan plan;
   plan.model.network = "wide_resnet:depth=10,width=1,classes=5";
-  plan.model.weights = kFolder / "first.pt";
+  plan.model.init = kFolder / "first.pt";
   plan.data.train =
       fmt::format("arrays:images=\"{0}/images.npy\",labels=\"{0}/labels.npy\"", kFolder.string());
   plan.train.batch_size = 8;
@@ -102,8 +99,9 @@ TEST(Trainer, TakesTheStepsThatPyTorchTakes) {
   const Training training = open_training(plan, problems);
   problems.throw_if_any("plan");
   // The script takes the pictures in file order.
-  Trainer trainer(*training.model, evaluation_stream(training.train),
-                  make_transform(plan.data.augmentation, training.model->preprocessing(), 0), plan);
+  Curriculum curriculum = make_curriculum(training, plan);
+  curriculum.stream = evaluation_stream(training.train);
+  Trainer trainer(*training.model, std::move(curriculum), plan);
   ASSERT_EQ(trainer.steps_total(), 20);
   const NpyArray losses = read_npy(kFolder / "losses.npy");
   const auto* expected_losses = reinterpret_cast<const double*>(losses.data.data());
@@ -187,7 +185,7 @@ TEST(Trainer, LearnsWhatCanBeLearned) {
   const Evaluation before = evaluate(*run.training.model, evaluation_stream(run.training.train), 1);
   run.finish();
   const Evaluation after = evaluate(*run.training.model, evaluation_stream(run.training.train), 1);
-  EXPECT_EQ(after.images, 48);
+  EXPECT_EQ(after.images(), 48);
   EXPECT_LT(before.accuracy(), 0.7);
   EXPECT_GT(after.accuracy(), 0.9);
 }
@@ -242,13 +240,16 @@ TEST(TrainingRecord, TravelsWithWeightsOfHalfTheSize) {
   save_weights(model, folder / "whole.safetensors");
   run.plan.output.type = WeightType::kFloat16;
   round_weights(model, WeightType::kFloat16);
-  const TrainingRecord record{run.plan, run.trainer->settings(), 6, Evaluation{24, 18}};
+  TrainingRecord record{
+      .plan = run.plan, .settings = run.trainer->settings(), .steps = 6, .kept_step = 6};
+  record.evaluation = Evaluation{{{"one", 16, 14}, {"two", 8, 4}}};
   save_trained(model, record, folder / "half.safetensors");
 
   const WeightFile file = read_weights(folder / "half.safetensors");
   for (const NamedTensor& item : file.tensors) EXPECT_EQ(item.tensor.scalar_type(), at::kHalf);
   EXPECT_EQ(file.metadata.at("training").at("plan"), "# the plan\n");
   EXPECT_EQ(file.metadata.at("training").at("evaluation").at("accuracy"), 0.75);
+  EXPECT_EQ(file.metadata.at("training").at("evaluation").at("mean_accuracy"), 0.6875);
   EXPECT_EQ(file.metadata.at("model"), model.spec().to_string());
   EXPECT_LT(std::filesystem::file_size(folder / "half.safetensors"),
             0.6 * static_cast<double>(std::filesystem::file_size(folder / "whole.safetensors")));
