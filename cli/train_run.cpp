@@ -64,6 +64,7 @@ OpenedPlan open_plan(const TrainFlags& flags) {
   });
   opened.training = open_training(plan, problems);
   problems.throw_if_any(flags.plan);
+  allow_tf32(opened.plan.train.precision);
   opened.training.model->to(opened.device);
   return opened;
 }
@@ -281,8 +282,9 @@ void TrainRun::print_heading() const {
     std::cerr << fmt::format("train   {} epochs of {} steps, {} images each", plan_.train.epochs,
                              trainer_.steps_per_epoch(), plan_.train.batch_size);
   }
-  std::cerr << fmt::format(", {}, {}\ndevice  {}, {} loader threads\n", plan_.train.optimizer,
-                           format_value(plan_.train.schedule), opened_.device.str(), threads_);
+  std::cerr << fmt::format(", {}, {}\ndevice  {}, {}, {} loader threads\n", plan_.train.optimizer,
+                           format_value(plan_.train.schedule), opened_.device.str(),
+                           format_value(plan_.train.precision), threads_);
   if (trainer_.steps_done() > 0) {
     std::cerr << fmt::format("resume  after step {} of {}\n", trainer_.steps_done(),
                              trainer_.steps_total());
@@ -324,9 +326,6 @@ void TrainRun::print_result(const nlohmann::json& record) const {
 int run_training(const TrainFlags& flags) {
   catch_interrupts();
   if (flags.threads > 0) at::set_num_threads(static_cast<int>(flags.threads));
-  // Half of a GPU's speed; the noise of a training step is far above TF32's rounding.
-  at::globalContext().setAllowTF32CuBLAS(true);
-  at::globalContext().setAllowTF32CuDNN(true);
   at::globalContext().setBenchmarkCuDNN(true);
   return TrainRun(flags).run();
 }

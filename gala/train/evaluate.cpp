@@ -44,17 +44,16 @@ double Evaluation::mean_accuracy() const {
   return parts.empty() ? 0 : sum / static_cast<double>(parts.size());
 }
 
-DeviceBatch DeviceBatch::of(const Batch& batch, at::Device device, bool channels_last) {
-  const at::Tensor labels = to_device(batch.labels, device);
-  if (!device.is_cuda()) return {batch.images, labels};
-  const at::Tensor images = batch.images.to(device, /*non_blocking=*/true);
-  return {channels_last ? images.contiguous(at::MemoryFormat::ChannelsLast) : images, labels};
+DeviceBatch DeviceBatch::of(const Batch& batch, at::Device device) {
+  return {batch.images.to(device, /*non_blocking=*/true), to_device(batch.labels, device)};
 }
 
 Evaluation evaluate(Model& model, const Stream& stream, int loader_threads) {
   const c10::NoGradGuard no_grad;
   const NormMode mode = model.norm_mode();
+  const Precision precision = model.precision();
   model.set_norm_mode({.kind = NormKind::kSource});
+  model.set_precision(Precision::kFloat32);
   const at::Device device = model.device();
   LoaderOptions options;
   options.batch_size = 256;
@@ -76,6 +75,7 @@ Evaluation evaluate(Model& model, const Stream& stream, int loader_threads) {
     correct.index_add_(0, to_device(domains, device), hits.to(at::kLong));
   }
   model.set_norm_mode(mode);
+  model.set_precision(precision);
   if (interrupted()) throw Interrupted("stopped while evaluating");
   const at::Tensor counts = correct.cpu();
   for (std::size_t d = 0; d < result.parts.size(); ++d) {

@@ -29,7 +29,8 @@ struct Evaluation {
   double mean_accuracy() const;
 };
 
-/// Scores the network with its running statistics, which do not change, and without augmentation.
+/// Scores the network in float32 with its running statistics, which do not change, on images that are
+/// not augmented.
 /// Throws Interrupted when the user asked to stop.
 Evaluation evaluate(Model& model, const Stream& stream, int loader_threads);
 
@@ -38,8 +39,7 @@ struct DeviceBatch {
   at::Tensor images;  ///< [N, 3, H, W]
   at::Tensor labels;  ///< [N], int64
 
-  /// `channels_last` has the images lie so on a GPU; on a CPU they stay as they are.
-  static DeviceBatch of(const Batch& batch, at::Device device, bool channels_last = true);
+  static DeviceBatch of(const Batch& batch, at::Device device);
 };
 
 }  // namespace gala

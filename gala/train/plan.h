@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "gala/base/options.h"
+#include "gala/model/precision.h"
 #include "gala/train/problems.h"
 #include "gala/train/schedule.h"
 
@@ -87,6 +88,8 @@ struct TrainPlan {
     double warmup_epochs = 0;
     double label_smoothing = 0;
     double consistency = 0;
+    Precision precision = Precision::kTf32;
+    bool channels_last = true;
     std::int64_t seed = 0;
     std::int64_t evaluate_every = 0;
     Keep keep = Keep::kLast;
@@ -105,6 +108,10 @@ struct TrainPlan {
              "share of each label spread over all classes");
       option("consistency", &TrainPart::consistency,
              "weight of the divergence between three augmix views of an image; 0: one view");
+      option("precision", &TrainPart::precision,
+             "of convolutions and products; tf32 is float32 but on a GPU");
+      option("channels_last", &TrainPart::channels_last,
+             "memory layout on a GPU, where it is mostly faster");
       option("seed", &TrainPart::seed, "of first weights, order and augmentation");
       option("evaluate_every", &TrainPart::evaluate_every,
              "epochs (per_domain: steps) between evaluations; 0: only at the end");

@@ -34,9 +34,8 @@ std::int64_t images_in(const DataSource& source) {
   return count;
 }
 
-void open_training_data(const TrainPlan& plan, Training& training) {
-  training.train = open_data(Spec::parse(plan.data.train));
-  const std::int64_t images = images_in(training.train);
+void check_size(const TrainPlan& plan, const DataSource& source) {
+  const std::int64_t images = images_in(source);
   if (images > std::numeric_limits<std::int32_t>::max()) {
     fail<ConfigError>("{} images are too many", images);
   }
@@ -60,7 +59,8 @@ Training open_training(const TrainPlan& plan, Problems& problems) {
   Training training;
   bool opened = false;
   if (!plan.data.train.empty()) {
-    opened = problems.attempt("data.train", [&] { open_training_data(plan, training); });
+    opened = problems.attempt("data.train",
+                              [&] { training.train = open_data(Spec::parse(plan.data.train)); });
   }
   if (!plan.model.network.empty()) {
     const bool made = problems.attempt(
@@ -74,8 +74,10 @@ Training open_training(const TrainPlan& plan, Problems& problems) {
   problems.attempt("train.optimizer", [&] { make_optimizer(Spec::parse(plan.train.optimizer)); });
   const bool augmented = plan.data.augmentation != Augmentation::kNone;
   if (opened) {
-    problems.attempt("data.train",
-                     [&] { check_data(training.train, training.model.get(), augmented); });
+    problems.attempt("data.train", [&] {
+      check_data(training.train, training.model.get(), augmented);
+      check_size(plan, training.train);
+    });
   }
   if (!plan.data.evaluation.empty()) {
     problems.attempt("data.evaluation", [&] {

@@ -84,6 +84,12 @@ Trainer::Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int
   settings_["consistency"] = options_.consistency;
   settings_["seed"] = options_.seed;
 
+  settings_["precision"] = format_value(options_.precision);
+
+  model.set_precision(options_.precision);
+  if (options_.channels_last && model.device().is_cuda()) {
+    model.set_memory_format(at::MemoryFormat::ChannelsLast);
+  }
   std::vector<NamedTensor> named;
   Layer everything{"all", {}, 0};
   for (const Parameter& parameter : model.parameters()) {

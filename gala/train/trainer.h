@@ -39,7 +39,8 @@ struct Meter {
 /// there ends in the same bytes.
 class Trainer {
  public:
-  /// The model is on its device already. Throws ConfigError when the stream fills no batch.
+  /// The model is on its device already; it gets the plan's precision and, on a GPU, its memory
+  /// layout. Throws ConfigError when the stream fills no batch.
   Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int loader_threads = 2);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;

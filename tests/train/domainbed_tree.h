@@ -1,6 +1,6 @@
 #pragma once
-// A DomainBed set in miniature: environments and classes as folders, small PNG pictures whose colour
-// tells the class, with a tint that tells the environment.
+// A DomainBed set in miniature: environments and classes as folders, small PNG pictures whose pattern
+// tells the class (lines across, lines down, none), with a tint that tells the environment.
 #include <png.h>
 
 #include <cstring>
@@ -38,7 +38,9 @@ inline void write_domainbed_tree(const std::filesystem::path& root, int per_clas
         Random random(e, kClasses[c], {static_cast<std::uint64_t>(i)});
         std::vector<std::uint8_t> pixels(kSide * kSide * 3);
         for (std::size_t p = 0; p < pixels.size(); ++p) {
-          const std::uint64_t base = (p % 3 == c ? 170 : 60) + 8 * e;
+          const std::size_t across = p / (kSide * 3), down = p / 3 % kSide;
+          const bool bright = c < 2 && (c == 0 ? across : down) % 8 < 4;
+          const std::uint64_t base = (bright ? 170 : 60) + (p % 3 == e % 3 ? 20 : 0);
           pixels[p] = static_cast<std::uint8_t>(base + random.below(50));
         }
         write_png(folder / fmt::format("{:03}.png", i), pixels, kSide);
