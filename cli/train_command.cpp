@@ -7,9 +7,10 @@ namespace gala {
 namespace {
 
 constexpr char kFooter[] =
-    "A plan is a TOML file with the sections [model], [data], [train] and [output]; see\n"
-    "plans/ and docs/training.md. Its section [parameters] holds what --set changes by\n"
-    "name. Progress is kept in FILE.checkpoint and removed at the end.\n"
+    "A plan is a TOML file with the sections [model], [data], [train] and\n"
+    "[output]; see plans/ and docs/training.md. What --set changes by a plain name\n"
+    "stands in its section [parameters]. Progress is kept in FILE.checkpoint, which\n"
+    "is removed at the end.\n"
     "\n"
     "Examples:\n"
     "  gala train plans/train_cifar10_wrn16_2.toml --data-path cifar10\n"

@@ -105,8 +105,9 @@ class TrainRun {
 int loader_threads(const TrainFlags& flags, const at::Device& device) {
   const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   const std::int64_t most = flags.threads > 0 ? std::min(flags.threads, cores) : cores;
-  // A CPU needs its cores for the network; a GPU is fed by as many as are of use.
-  return static_cast<int>(std::min<std::int64_t>(most, device.is_cuda() ? 12 : 2));
+  // A CPU needs its cores for the network; a GPU is fed by all but the one that drives it.
+  const std::int64_t of_use = device.is_cuda() ? std::clamp<std::int64_t>(cores - 1, 1, 32) : 2;
+  return static_cast<int>(std::min(most, of_use));
 }
 
 TrainRun::TrainRun(const TrainFlags& flags)
@@ -282,9 +283,11 @@ void TrainRun::print_heading() const {
     std::cerr << fmt::format("train   {} epochs of {} steps, {} images each", plan_.train.epochs,
                              trainer_.steps_per_epoch(), plan_.train.batch_size);
   }
+  const bool as_float32 = opened_.device.is_cpu() && plan_.train.precision == Precision::kTf32;
+  const Precision used = as_float32 ? Precision::kFloat32 : plan_.train.precision;
   std::cerr << fmt::format(", {}, {}\ndevice  {}, {}, {} loader threads\n", plan_.train.optimizer,
                            format_value(plan_.train.schedule), opened_.device.str(),
-                           format_value(plan_.train.precision), threads_);
+                           format_value(used), threads_);
   if (trainer_.steps_done() > 0) {
     std::cerr << fmt::format("resume  after step {} of {}\n", trainer_.steps_done(),
                              trainer_.steps_total());
