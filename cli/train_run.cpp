@@ -42,7 +42,7 @@ OpenedPlan open_plan(const TrainFlags& flags) {
   Problems problems;
   std::vector<PlanSetting> settings;
   for (const std::string& text : flags.settings) {
-    problems.attempt(flags.plan, [&] { settings.push_back(PlanSetting::parse(text)); });
+    problems.attempt("--set", [&] { settings.push_back(PlanSetting::parse(text)); });
   }
   opened.plan = read_train_plan(flags.plan, problems, settings);
   TrainPlan& plan = opened.plan;

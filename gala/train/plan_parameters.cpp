@@ -159,7 +159,7 @@ std::string shown(const toml::node& node) {
 PlanSetting PlanSetting::parse(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string_view::npos) {
-    fail<ConfigError>("--set {}: expected NAME=VALUE", text);
+    fail<ConfigError>("\"{}\" is not NAME=VALUE", text);
   }
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }

@@ -216,7 +216,7 @@ TEST_F(TrainCommand, NamesAllThatIsWrongWithADomainBedPlanAtOnce) {
   EXPECT_EQ(run({plan("domains.toml"), "--set", "enw=2", "--set", "novalue", "--set",
                  "model.init=missing.pt", "--set", "train.precision=half"}),
             2);
-  for (const char* part : {"--set novalue: expected NAME=VALUE", "no parameter \"enw\"",
+  for (const char* part : {"--set: \"novalue\" is not NAME=VALUE", "no parameter \"enw\"",
                            "train.steps must be from 1", "data.train: ", "data.evaluation: ",
                            "model.init: ", "train.precision cannot be", "float32|tf32|bf16"}) {
     EXPECT_CONTAINS(errors(), part);

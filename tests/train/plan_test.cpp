@@ -169,7 +169,7 @@ TEST(TrainPlan, NamesParametersThatDoNotFit) {
   EXPECT_CONTAINS(problems_with("[parameters]\na = [1]\n\"b c\" = 1\n", {}),
                   "line 2: parameters.a must be a text, a number");
   EXPECT_CONTAINS(test::message_of<ConfigError>([] { PlanSetting::parse("env"); }),
-                  "--set env: expected NAME=VALUE");
+                  "\"env\" is not NAME=VALUE");
 }
 
 TEST(TrainPlan, RefusesWhatDoesNotGoTogether) {
