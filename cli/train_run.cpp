@@ -273,6 +273,11 @@ void TrainRun::print_heading() const {
     std::cerr << fmt::format("        not taken, for the classes are others: {}\n",
                              fmt::join(training.not_taken, ", "));
   }
+  if (training.default_preprocessing) {
+    warn(fmt::format("{} does not say how its images are prepared: using the default of {}, {}",
+                     plan_.model.init, training.model->spec().name,
+                     training.model->preprocessing().to_json().dump()));
+  }
   std::cerr << fmt::format("data    {}, augmentation {}\n", training.train.spec.to_string(),
                            format_value(plan_.data.augmentation));
   if (plan_.data.sampling == Sampling::kPerDomain) {

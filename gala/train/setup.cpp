@@ -67,7 +67,9 @@ Training open_training(const TrainPlan& plan, Problems& problems) {
         "model.network", [&] { training.model = make_network(plan, training.train); });
     if (made && !plan.model.init.empty()) {
       problems.attempt("model.init", [&] {
-        training.not_taken = load_first_weights(*training.model, plan.model.init).not_taken;
+        FirstWeights first = load_first_weights(*training.model, plan.model.init);
+        training.not_taken = std::move(first.not_taken);
+        training.default_preprocessing = !first.preprocessing;
       });
     }
   }

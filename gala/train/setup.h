@@ -20,6 +20,8 @@ struct Training {
   DataSource train;
   std::optional<DataSource> evaluation;
   std::vector<std::string> not_taken;  ///< of the file it starts from: a head of other classes
+  bool default_preprocessing =
+      false;  ///< the file it starts from does not say how to prepare images
 };
 
 /// Opens network and data and checks them against each other; all that is wrong goes into

@@ -209,6 +209,7 @@ TEST_F(TrainCommand, SaysWhichWeightsOfAnotherHeadWereNotTaken) {
   EXPECT_CONTAINS(errors(),
                   "not taken, for the classes are others: fc.weight [3, 64], fc.bias [3]");
   EXPECT_CONTAINS(errors(), "classes=4");
+  EXPECT_EQ(errors().find("does not say how its images"), std::string::npos);
 }
 
 TEST_F(TrainCommand, NamesAllThatIsWrongWithADomainBedPlanAtOnce) {

@@ -96,6 +96,8 @@ void expect_steps_of_pytorch(TrainPlan plan, const std::string& last,
   Problems problems;
   const Training training = open_training(plan, problems);
   problems.throw_if_any("plan");
+  EXPECT_TRUE(training.default_preprocessing);  // a PyTorch checkpoint says nothing of it
+  EXPECT_TRUE(training.not_taken.empty());
   Curriculum curriculum = make_curriculum(training, plan);
   curriculum.stream = evaluation_stream(training.train);
   Trainer trainer(*training.model, std::move(curriculum), plan);
