@@ -8,13 +8,15 @@ namespace {
 
 constexpr char kFooter[] =
     "A plan is a TOML file with the sections [model], [data], [train] and\n"
-    "[output]; see plans/. Progress is kept in FILE.checkpoint after every epoch, and\n"
+    "[output]; see plans/ and docs/training.md. What --set changes by a plain name\n"
+    "stands in its section [parameters]. Progress is kept in FILE.checkpoint, which\n"
     "is removed at the end.\n"
     "\n"
     "Examples:\n"
     "  gala train plans/train_cifar10_wrn16_2.toml --data-path cifar10\n"
     "  gala train plans/train_cifar10_wrn16_2.toml --device cuda --out my.safetensors\n"
-    "  gala train plans/train_cifar10_wrn16_2.toml --resume     go on after a stop";
+    "  gala train plans/train_cifar10_wrn16_2.toml --resume     go on after a stop\n"
+    "  gala train plans/train_domainbed_resnet18.toml --set env=1 --set trial=0";
 
 }  // namespace
 
@@ -22,6 +24,11 @@ void add_train_command(CLI::App& program) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App* command = program.add_subcommand("train", "Train a network as a plan says");
   command->add_option("plan", flags->plan, "TOML file")->required()->type_name("PLAN.toml");
+  command
+      ->add_option("--set", flags->settings,
+                   "a parameter of the plan, or one of its keys as section.key; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   command->add_flag("--resume", flags->resume, "go on from the checkpoint, if there is one");
   command->add_option("--out", flags->out, "weights to write [the plan's output.weights]");
   command->add_option("--data-path", flags->data_path, "folder of the data [the plan's path=...]");

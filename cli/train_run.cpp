@@ -19,6 +19,7 @@
 #include "gala/base/file.h"
 #include "gala/base/interrupt.h"
 #include "gala/base/stopwatch.h"
+#include "gala/train/checkpoint_choice.h"
 #include "gala/train/result.h"
 #include "gala/train/setup.h"
 #include "gala/train/trainer.h"
@@ -39,7 +40,11 @@ struct OpenedPlan {
 OpenedPlan open_plan(const TrainFlags& flags) {
   OpenedPlan opened;
   Problems problems;
-  opened.plan = read_train_plan(flags.plan, problems);
+  std::vector<PlanSetting> settings;
+  for (const std::string& text : flags.settings) {
+    problems.attempt("--set", [&] { settings.push_back(PlanSetting::parse(text)); });
+  }
+  opened.plan = read_train_plan(flags.plan, problems, settings);
   TrainPlan& plan = opened.plan;
   if (!flags.out.empty()) plan.output.weights = flags.out;
   if (!flags.data_path.empty()) {
@@ -59,6 +64,7 @@ OpenedPlan open_plan(const TrainFlags& flags) {
   });
   opened.training = open_training(plan, problems);
   problems.throw_if_any(flags.plan);
+  allow_tf32(opened.plan.train.precision);
   opened.training.model->to(opened.device);
   return opened;
 }
@@ -71,9 +77,11 @@ class TrainRun {
 
  private:
   bool resume();
-  void save_checkpoint() const { write_state(checkpoint_, trainer_.save()); }
+  void save_checkpoint() const;
   void look();
-  void end_epoch();
+  void evaluate_if_due();
+  void end_part();
+  void learn();
   int stop();
   std::optional<Evaluation> evaluate_now();
   void print_heading() const;
@@ -86,17 +94,20 @@ class TrainRun {
   int threads_;
   std::optional<Stream> evaluation_;
   Trainer trainer_;
+  CheckpointChoice choice_;
   std::optional<Progress> progress_;
-  Stopwatch epoch_watch_;
-  double epoch_loss_ = 0, epoch_accuracy_ = 0;  ///< sums over the steps looked at
-  std::int64_t epoch_steps_ = 0;
+  Stopwatch part_watch_;
+  double part_loss_ = 0, part_accuracy_ = 0;  ///< sums over the steps since the last line
+  std::int64_t part_steps_ = 0;
+  std::string score_;  ///< of an evaluation that the next line tells
 };
 
 int loader_threads(const TrainFlags& flags, const at::Device& device) {
   const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   const std::int64_t most = flags.threads > 0 ? std::min(flags.threads, cores) : cores;
-  // A CPU needs its cores for the network; a GPU is fed by as many as are of use.
-  return static_cast<int>(std::min<std::int64_t>(most, device.is_cuda() ? 12 : 2));
+  // A CPU needs its cores for the network; a GPU is fed by all but the one that drives it.
+  const std::int64_t of_use = device.is_cuda() ? std::clamp<std::int64_t>(cores - 1, 1, 32) : 2;
+  return static_cast<int>(std::min(most, of_use));
 }
 
 TrainRun::TrainRun(const TrainFlags& flags)
@@ -106,12 +117,8 @@ TrainRun::TrainRun(const TrainFlags& flags)
       out_(plan_.output.weights),
       checkpoint_(plan_.output.weights + ".checkpoint"),
       threads_(loader_threads(flags, opened_.device)),
-      trainer_(*opened_.training.model,
-               training_stream(opened_.training.train, plan_.train.epochs,
-                               static_cast<std::uint64_t>(plan_.train.seed)),
-               make_transform(plan_.data.augmentation, opened_.training.model->preprocessing(),
-                              static_cast<std::uint64_t>(plan_.train.seed)),
-               plan_, threads_) {
+      trainer_(*opened_.training.model, make_curriculum(opened_.training, plan_), plan_, threads_),
+      choice_(plan_.train.keep) {
   if (opened_.training.evaluation) evaluation_ = evaluation_stream(*opened_.training.evaluation);
 }
 
@@ -126,7 +133,8 @@ bool TrainRun::resume() {
     const State state = read_state(checkpoint_);
     try {
       trainer_.load(state);
-    } catch (const ConfigError& problem) {
+      choice_.load(state, *opened_.training.model);
+    } catch (const Error& problem) {
       fail<ConfigError>("--resume {}: {}", checkpoint_.string(), problem.what());
     }
   } else if (flags_.resume) {
@@ -143,11 +151,11 @@ bool TrainRun::resume() {
 void TrainRun::look() {
   const Meter meter = trainer_.read_meter();
   const auto steps = static_cast<double>(meter.steps);
-  epoch_loss_ += meter.loss * steps;
-  epoch_accuracy_ += meter.accuracy * steps;
-  epoch_steps_ += meter.steps;
+  part_loss_ += meter.loss * steps;
+  part_accuracy_ += meter.accuracy * steps;
+  part_steps_ += meter.steps;
   progress_->advance(trainer_.steps_done(),
-                     fmt::format("loss {:.3f}  accuracy {}  rate {:.4f}", meter.loss,
+                     fmt::format("loss {:.3f}  accuracy {}  rate {:.3g}", meter.loss,
                                  format_share(meter.accuracy), trainer_.learning_rate()));
 }
 
@@ -156,21 +164,50 @@ std::optional<Evaluation> TrainRun::evaluate_now() {
   return evaluate(*opened_.training.model, *evaluation_, threads_);
 }
 
-void TrainRun::end_epoch() {
-  const std::int64_t epoch = trainer_.epochs_done();
-  const std::int64_t every = plan_.train.evaluate_every;
-  const auto steps = static_cast<double>(std::max<std::int64_t>(1, epoch_steps_));
-  std::string line = fmt::format("epoch {}/{}  loss {:.4f}  accuracy {}  rate {:.5f}", epoch,
-                                 plan_.train.epochs, epoch_loss_ / steps,
-                                 format_share(epoch_accuracy_ / steps), trainer_.learning_rate());
-  if (every > 0 && epoch % every == 0 && !trainer_.finished()) {
-    line += fmt::format("  evaluation {}", format_share(evaluate_now()->accuracy()));
+void TrainRun::save_checkpoint() const {
+  State state = trainer_.save();
+  choice_.save(state);
+  write_state(checkpoint_, state);
+}
+
+void TrainRun::evaluate_if_due() {
+  const std::int64_t step = trainer_.steps_done();
+  if (!trainer_.evaluation_due() || choice_.considered(step)) return;
+  std::optional<Evaluation> scored;
+  try {
+    scored = evaluate_now();
+  } catch (const Interrupted&) {
+    save_checkpoint();  // the evaluation comes first when the run goes on
+    throw;
   }
-  line += "  " + format_duration(epoch_watch_.lap() / 1000);
+  const Evaluation& evaluation = *scored;
+  const bool best = choice_.consider(*opened_.training.model, evaluation, step);
+  score_ = fmt::format("  evaluation {}", format_share(evaluation.mean_accuracy()));
+  if (evaluation.parts.size() > 1) {
+    std::vector<std::string> parts;
+    for (const Evaluation::Part& part : evaluation.parts) {
+      parts.push_back(fmt::format("{} {}", part.domain, format_share(part.accuracy())));
+    }
+    score_ += fmt::format(" ({})", fmt::join(parts, ", "));
+  }
+  if (best && plan_.train.keep == Keep::kBest) score_ += ", the best so far";
+}
+
+/// A line about the epoch, or about the steps up to an evaluation.
+void TrainRun::end_part() {
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, part_steps_));
+  const bool epochs = plan_.data.sampling == Sampling::kShuffled;
+  const std::string line = fmt::format(
+      "{} {}/{}  loss {:.4f}  accuracy {}  rate {:.3g}{}  {}", epochs ? "epoch" : "step",
+      epochs ? trainer_.epochs_done() : trainer_.steps_done(),
+      epochs ? plan_.train.epochs : trainer_.steps_total(), part_loss_ / steps,
+      format_share(part_accuracy_ / steps), trainer_.learning_rate(), score_,
+      format_duration(part_watch_.lap() / 1000));
   progress_->clear();
   if (!flags_.quiet) std::cerr << line << '\n';
-  epoch_loss_ = epoch_accuracy_ = 0;
-  epoch_steps_ = 0;
+  part_loss_ = part_accuracy_ = 0;
+  part_steps_ = 0;
+  score_.clear();
 }
 
 int TrainRun::stop() {
@@ -181,25 +218,42 @@ int TrainRun::stop() {
   return kInterruptedExit;
 }
 
+void TrainRun::learn() {
+  const std::int64_t every = plan_.train.checkpoint_every;
+  evaluate_if_due();  // a run may have been stopped between a step and its evaluation
+  while (trainer_.step()) {
+    const std::int64_t step = trainer_.steps_done();
+    const bool part_ends = trainer_.at_epoch_end() || trainer_.evaluation_due();
+    const bool saving = interrupted() || part_ends || (every > 0 && step % every == 0);
+    if (saving || step % kLookEvery == 0) look();  // a broken state is not saved: it throws
+    if (interrupted()) {
+      save_checkpoint();
+      throw Interrupted("stopped while training");
+    }
+    evaluate_if_due();
+    if (saving) save_checkpoint();
+    if (part_ends) end_part();
+  }
+}
+
 int TrainRun::run() {
   if (!resume()) return 0;
   if (!flags_.quiet) print_heading();
   progress_.emplace("step", trainer_.steps_total(), trainer_.steps_done(), flags_.quiet);
-  const std::int64_t every = plan_.train.checkpoint_every;
   try {
-    while (trainer_.step()) {
-      const std::int64_t step = trainer_.steps_done();
-      const bool stopping = interrupted(), epoch_ends = trainer_.at_epoch_end();
-      const bool saving = stopping || epoch_ends || (every > 0 && step % every == 0);
-      if (saving || step % kLookEvery == 0) look();  // a broken state is not saved: it throws
-      if (saving) save_checkpoint();
-      if (stopping) return stop();
-      if (epoch_ends) end_epoch();
-    }
+    learn();
     progress_->clear();
-    round_weights(*opened_.training.model, plan_.output.type);
-    const TrainingRecord record{plan_, trainer_.settings(), trainer_.steps_total(), evaluate_now()};
-    save_trained(*opened_.training.model, record, out_);
+    Model& model = *opened_.training.model;
+    choice_.restore(model);
+    round_weights(model, plan_.output.type);
+    TrainingRecord record{.plan = plan_,
+                          .settings = trainer_.settings(),
+                          .steps = trainer_.steps_total(),
+                          .kept_step = choice_.kept_step(trainer_.steps_total()),
+                          .history = choice_.history()};
+    record.evaluation = evaluate_now();
+    if (evaluation_) record.evaluation_data = without_path(opened_.training.evaluation->spec);
+    save_trained(model, record, out_);
     std::filesystem::remove(checkpoint_);
     print_result(record.to_json());
   } catch (const Interrupted&) {
@@ -209,15 +263,36 @@ int TrainRun::run() {
 }
 
 void TrainRun::print_heading() const {
+  const Training& training = opened_.training;
   std::int64_t count = 0;
-  for (const Parameter& p : opened_.training.model->parameters()) count += p.value.numel();
-  std::cerr << fmt::format(
-      "model   {} ({} parameters)\ndata    {}, augmentation {}\ntrain   {} epochs of {} steps, {} "
-      "images each, {}, {}\ndevice  {}, {} loader threads\n",
-      opened_.training.model->spec().to_string(), with_commas(count),
-      opened_.training.train.spec.to_string(), format_value(plan_.data.augmentation),
-      plan_.train.epochs, trainer_.steps_per_epoch(), plan_.train.batch_size, plan_.train.optimizer,
-      format_value(plan_.train.schedule), opened_.device.str(), threads_);
+  for (const Parameter& p : training.model->parameters()) count += p.value.numel();
+  std::cerr << fmt::format("model   {} ({} parameters)\n", training.model->spec().to_string(),
+                           with_commas(count));
+  if (!plan_.model.init.empty()) std::cerr << "init    " << plan_.model.init << '\n';
+  if (!training.not_taken.empty()) {
+    std::cerr << fmt::format("        not taken, for the classes are others: {}\n",
+                             fmt::join(training.not_taken, ", "));
+  }
+  if (training.default_preprocessing) {
+    warn(fmt::format("{} does not say how its images are prepared: using the default of {}, {}",
+                     plan_.model.init, training.model->spec().name,
+                     training.model->preprocessing().to_json().dump()));
+  }
+  std::cerr << fmt::format("data    {}, augmentation {}\n", training.train.spec.to_string(),
+                           format_value(plan_.data.augmentation));
+  if (plan_.data.sampling == Sampling::kPerDomain) {
+    std::cerr << fmt::format("train   {} steps of {} images from each of {} domains",
+                             trainer_.steps_total(), plan_.train.batch_size,
+                             training.train.domains.size());
+  } else {
+    std::cerr << fmt::format("train   {} epochs of {} steps, {} images each", plan_.train.epochs,
+                             trainer_.steps_per_epoch(), plan_.train.batch_size);
+  }
+  const bool as_float32 = opened_.device.is_cpu() && plan_.train.precision == Precision::kTf32;
+  const Precision used = as_float32 ? Precision::kFloat32 : plan_.train.precision;
+  std::cerr << fmt::format(", {}, {}\ndevice  {}, {}, {} loader threads\n", plan_.train.optimizer,
+                           format_value(plan_.train.schedule), opened_.device.str(),
+                           format_value(used), threads_);
   if (trainer_.steps_done() > 0) {
     std::cerr << fmt::format("resume  after step {} of {}\n", trainer_.steps_done(),
                              trainer_.steps_total());
@@ -227,17 +302,31 @@ void TrainRun::print_heading() const {
 void TrainRun::print_result(const nlohmann::json& record) const {
   if (record.contains("evaluation")) {
     const auto& score = record["evaluation"];
-    const double accuracy = score.at("accuracy");
-    std::cout << format_table({{"evaluation", "images", "accuracy", "error"},
-                               {score.at("data").get<std::string>(),
-                                std::to_string(score.at("images").get<std::int64_t>()),
-                                format_share(accuracy), format_share(1 - accuracy)}})
-              << '\n';
+    std::vector<std::vector<std::string>> rows = {{"evaluation", "images", "accuracy", "error"}};
+    const auto add = [&](const std::string& name, std::int64_t images, double accuracy) {
+      rows.push_back(
+          {name, std::to_string(images), format_share(accuracy), format_share(1 - accuracy)});
+    };
+    const std::int64_t images = score.at("images");
+    if (score.at("domains").size() > 1) {
+      for (const auto& part : score.at("domains")) {
+        const Evaluation::Part read{part.at("domain"), part.at("images"), part.at("correct")};
+        add(read.domain, read.images, read.accuracy());
+      }
+      add("mean of the domains", images, score.at("mean_accuracy"));
+    } else {
+      add(score.at("data").get<std::string>(), images, score.at("accuracy"));
+    }
+    std::cout << format_table(rows) << '\n';
   }
-  std::cout << fmt::format("weights   {} ({:.2f} MB, {}, {} steps)\n", out_.string(),
-                           static_cast<double>(std::filesystem::file_size(out_)) / 1e6,
-                           format_value(plan_.output.type),
-                           with_commas(record.at("steps").get<std::int64_t>()));
+  const std::int64_t steps = record.at("steps");
+  std::cout << fmt::format(
+      "weights   {} ({:.2f} MB, {}, {})\n", out_.string(),
+      static_cast<double>(std::filesystem::file_size(out_)) / 1e6, format_value(plan_.output.type),
+      record.contains("kept_step")
+          ? fmt::format("after {} of {} steps",
+                        with_commas(record["kept_step"].get<std::int64_t>()), with_commas(steps))
+          : fmt::format("{} steps", with_commas(steps)));
 }
 
 }  // namespace
@@ -245,9 +334,6 @@ void TrainRun::print_result(const nlohmann::json& record) const {
 int run_training(const TrainFlags& flags) {
   catch_interrupts();
   if (flags.threads > 0) at::set_num_threads(static_cast<int>(flags.threads));
-  // Half of a GPU's speed; the noise of a training step is far above TF32's rounding.
-  at::globalContext().setAllowTF32CuBLAS(true);
-  at::globalContext().setAllowTF32CuDNN(true);
   at::globalContext().setBenchmarkCuDNN(true);
   return TrainRun(flags).run();
 }

@@ -1,12 +1,14 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace gala {
 
 /// What `gala train` was given.
 struct TrainFlags {
   std::string plan;
+  std::vector<std::string> settings;  ///< "name=value": parameters and keys of the plan
   bool resume = false;
   std::string out;        ///< in place of the plan's
   std::string data_path;  ///< in place of the `path` of the plan's data sets

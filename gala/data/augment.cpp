@@ -21,6 +21,15 @@ std::uint8_t blend(int from, int to, float factor) {
   return static_cast<std::uint8_t>(std::clamp(value, 0.0f, 255.0f));
 }
 
+/// Every value blended with the same level, by a table.
+void blend_all(std::span<std::uint8_t> pixels, int from, double factor) {
+  std::array<std::uint8_t, 256> table{};
+  for (int level = 0; level < 256; ++level) {
+    table[static_cast<std::size_t>(level)] = blend(from, level, static_cast<float>(factor));
+  }
+  for (std::uint8_t& value : pixels) value = table[value];
+}
+
 void flip(std::span<std::uint8_t> pixels, std::int64_t height, std::int64_t width) {
   for (std::int64_t y = 0; y < height; ++y) {
     std::uint8_t* row = pixels.data() + y * width * 3;
@@ -36,16 +45,19 @@ std::array<int, 3> to_hsv(const std::uint8_t* pixel) {
   const int least = std::min({pixel[0], pixel[1], pixel[2]});
   if (most == least) return {0, 0, most};
   const auto range = static_cast<float>(most - least);
-  const float red = static_cast<float>(most - pixel[0]) / range;
-  const float green = static_cast<float>(most - pixel[1]) / range;
-  const float blue = static_cast<float>(most - pixel[2]) / range;
-  float hue = 4 + green - red;
+  // How far a channel lies below the largest, as a share of the range.
+  const auto below = [&](int channel) { return static_cast<float>(most - pixel[channel]) / range; };
+  float hue = 0;
   if (pixel[0] == most) {
-    hue = blue - green;
+    hue = below(2) - below(1);
   } else if (pixel[1] == most) {
-    hue = 2 + red - blue;
+    hue = 2 + below(0) - below(2);
+  } else {
+    hue = 4 + below(1) - below(0);
   }
-  hue = static_cast<float>(std::fmod(hue / 6.0 + 1.0, 1.0));
+  // What fmod(.., 1) gives, without a call: the sum lies in 5/6 .. 11/6.
+  const double turned = hue / 6.0 + 1.0;
+  hue = static_cast<float>(turned >= 1 ? turned - 1 : turned);
   return {std::clamp(static_cast<int>(hue * 255.0), 0, 255),
           std::clamp(static_cast<int>(range / static_cast<float>(most) * 255.0), 0, 255), most};
 }
@@ -53,24 +65,22 @@ std::array<int, 3> to_hsv(const std::uint8_t* pixel) {
 void from_hsv(const std::array<int, 3>& hsv, std::uint8_t* pixel) {
   const auto [hue, saturation, value] = hsv;
   const float sector = static_cast<float>(hue) * 6.0f / 255.0f;
-  const auto whole = static_cast<int>(std::floor(sector));
+  const auto whole = static_cast<int>(sector);
   const float rest = sector - static_cast<float>(whole);
   const float depth = static_cast<float>(saturation) / 255.0f;
   const auto scaled = [&](float by) {
-    return static_cast<std::uint8_t>(
-        std::clamp(std::lround(static_cast<float>(value) * (1 - by)), 0l, 255l));
+    // A float and a half add up exactly in double, so this rounds as lround does.
+    const double rounded = static_cast<double>(static_cast<float>(value) * (1 - by)) + 0.5;
+    return static_cast<std::uint8_t>(std::clamp(static_cast<int>(rounded), 0, 255));
   };
-  const std::uint8_t v = static_cast<std::uint8_t>(value);
-  const std::uint8_t low = scaled(depth), falling = scaled(depth * rest);
-  const std::uint8_t rising = scaled(depth * (1 - rest));
-  const std::array<std::array<std::uint8_t, 3>, 6> sectors = {{{v, rising, low},
-                                                               {falling, v, low},
-                                                               {low, v, rising},
-                                                               {low, falling, v},
-                                                               {rising, low, v},
-                                                               {v, low, falling}}};
-  const auto& colour = sectors[static_cast<std::size_t>(whole % 6)];
-  std::copy(colour.begin(), colour.end(), pixel);
+  const std::array<std::uint8_t, 4> levels = {static_cast<std::uint8_t>(value),
+                                              scaled(depth * (1 - rest)), scaled(depth),
+                                              scaled(depth * rest)};
+  // Which of them is red, green and blue in each sixth of the circle.
+  static constexpr std::uint8_t kChannels[6][3] = {{0, 1, 2}, {3, 0, 2}, {2, 0, 1},
+                                                   {2, 3, 0}, {1, 2, 0}, {0, 2, 3}};
+  const std::uint8_t* channels = kChannels[whole % 6];
+  for (int c = 0; c < 3; ++c) pixel[c] = levels[channels[c]];
 }
 
 void jitter_colours(std::span<std::uint8_t> pixels, Random& random) {
@@ -120,7 +130,7 @@ CropWindow random_window(std::int64_t height, std::int64_t width, double smalles
 }
 
 void adjust_brightness(std::span<std::uint8_t> pixels, double factor) {
-  for (std::uint8_t& value : pixels) value = blend(0, value, static_cast<float>(factor));
+  blend_all(pixels, 0, factor);
 }
 
 void adjust_contrast(std::span<std::uint8_t> pixels, double factor) {
@@ -128,7 +138,7 @@ void adjust_contrast(std::span<std::uint8_t> pixels, double factor) {
   for (std::size_t i = 0; i < pixels.size(); i += 3) sum += luminance(&pixels[i]);
   const auto mean =
       static_cast<int>(static_cast<double>(sum) / static_cast<double>(pixels.size() / 3) + 0.5);
-  for (std::uint8_t& value : pixels) value = blend(mean, value, static_cast<float>(factor));
+  blend_all(pixels, mean, factor);
 }
 
 void adjust_saturation(std::span<std::uint8_t> pixels, double factor) {
@@ -155,12 +165,6 @@ void make_grey(std::span<std::uint8_t> pixels) {
   }
 }
 
-DomainBedAugment::DomainBedAugment(const Preprocessing& preprocessing, std::uint64_t seed)
-    : size_(preprocessing.size),
-      filter_(parse_filter(preprocessing.interpolation)),
-      normalizer_(preprocessing),
-      seed_(seed) {}
-
 void DomainBedAugment::apply(const Image& image, std::uint64_t step, std::uint64_t slot,
                              TransformScratch& scratch, float* out) const {
   Random random(seed_, "augment", {step, slot});
@@ -168,38 +172,36 @@ void DomainBedAugment::apply(const Image& image, std::uint64_t step, std::uint64
   const PixelView whole = view_of(image);
   const PixelView part = {whole.pixels + window.top * whole.stride + window.left * 3, window.height,
                           window.width, whole.stride};
-  copy_pixels(scratch.resizer.resize(part, size_, size_, filter_), scratch.pixels);
-  if (random.uniform() < 0.5) flip(scratch.pixels, size_, size_);
+  copy_pixels(resized(part, scratch), scratch.pixels);
+  if (random.uniform() < 0.5) flip(scratch.pixels, size(), size());
   jitter_colours(scratch.pixels, random);
   if (random.uniform() < 0.1) make_grey(scratch.pixels);
-  normalizer_.apply({scratch.pixels.data(), size_, size_, size_ * 3}, out);
+  normalize(scratch.pixels, out);
 }
-
-CropFlipAugment::CropFlipAugment(const Preprocessing& preprocessing, std::uint64_t seed,
-                                 std::int64_t padding)
-    : size_(preprocessing.size),
-      filter_(parse_filter(preprocessing.interpolation)),
-      normalizer_(preprocessing),
-      seed_(seed),
-      padding_(padding) {}
 
 void CropFlipAugment::apply(const Image& image, std::uint64_t step, std::uint64_t slot,
                             TransformScratch& scratch, float* out) const {
+  crop(image, step, slot, scratch);
+  normalize(scratch.pixels, out);
+}
+
+void CropFlipAugment::crop(const Image& image, std::uint64_t step, std::uint64_t slot,
+                           TransformScratch& scratch) const {
   Random random(seed_, "augment", {step, slot});
-  const PixelView source = scratch.resizer.resize(view_of(image), size_, size_, filter_);
+  const std::int64_t side = size();
+  const PixelView source = resized(view_of(image), scratch);
   const auto range = static_cast<std::uint64_t>(2 * padding_ + 1);
   const std::int64_t down = static_cast<std::int64_t>(random.below(range)) - padding_;
   const std::int64_t right = static_cast<std::int64_t>(random.below(range)) - padding_;
-  scratch.pixels.assign(static_cast<std::size_t>(size_ * size_ * 3), 0);
+  scratch.pixels.assign(static_cast<std::size_t>(side * side * 3), 0);
   // Row y of the crop is row y + down of the source, where that exists.
   const std::int64_t first_x = std::max<std::int64_t>(0, -right);
-  const std::int64_t count_x = std::max<std::int64_t>(0, size_ - std::abs(right));
-  for (std::int64_t y = std::max<std::int64_t>(0, -down); y < std::min(size_, size_ - down); ++y) {
+  const std::int64_t count_x = std::max<std::int64_t>(0, side - std::abs(right));
+  for (std::int64_t y = std::max<std::int64_t>(0, -down); y < std::min(side, side - down); ++y) {
     std::copy_n(source.pixels + (y + down) * source.stride + (first_x + right) * 3, count_x * 3,
-                scratch.pixels.data() + (y * size_ + first_x) * 3);
+                scratch.pixels.data() + (y * side + first_x) * 3);
   }
-  if (random.uniform() < 0.5) flip(scratch.pixels, size_, size_);
-  normalizer_.apply({scratch.pixels.data(), size_, size_, size_ * 3}, out);
+  if (random.uniform() < 0.5) flip(scratch.pixels, side, side);
 }
 
 }  // namespace gala

@@ -30,33 +30,33 @@ void make_grey(std::span<std::uint8_t> pixels);
 /// DomainBed's training transform: a random window of 0.7 to 1 of the area resized to size x size, a
 /// flip with probability 1/2, brightness, contrast, saturation and hue by up to 0.3 in random order,
 /// grey with probability 0.1, normalisation. What is drawn depends on (seed, step, slot) alone.
-class DomainBedAugment : public Transform {
+class DomainBedAugment : public PixelTransform {
  public:
-  DomainBedAugment(const Preprocessing& preprocessing, std::uint64_t seed);
-  std::int64_t size() const override { return size_; }
+  DomainBedAugment(const Preprocessing& preprocessing, std::uint64_t seed)
+      : PixelTransform(preprocessing), seed_(seed) {}
   void apply(const Image& image, std::uint64_t step, std::uint64_t slot, TransformScratch& scratch,
              float* out) const override;
 
  private:
-  std::int64_t size_;
-  Filter filter_;
-  Normalizer normalizer_;
   std::uint64_t seed_;
 };
 
 /// CIFAR's training transform: black padding of 4 pixels, a random crop of the original size, a flip
 /// with probability 1/2, normalisation. Pictures of another size are resized first.
-class CropFlipAugment : public Transform {
+class CropFlipAugment : public PixelTransform {
  public:
-  CropFlipAugment(const Preprocessing& preprocessing, std::uint64_t seed, std::int64_t padding = 4);
-  std::int64_t size() const override { return size_; }
+  CropFlipAugment(const Preprocessing& preprocessing, std::uint64_t seed, std::int64_t padding = 4)
+      : PixelTransform(preprocessing), seed_(seed), padding_(padding) {}
   void apply(const Image& image, std::uint64_t step, std::uint64_t slot, TransformScratch& scratch,
              float* out) const override;
 
+ protected:
+  std::uint64_t seed() const { return seed_; }
+  /// Leaves the crop in `scratch.pixels`, before normalisation.
+  void crop(const Image& image, std::uint64_t step, std::uint64_t slot,
+            TransformScratch& scratch) const;
+
  private:
-  std::int64_t size_;
-  Filter filter_;
-  Normalizer normalizer_;
   std::uint64_t seed_;
   std::int64_t padding_;
 };

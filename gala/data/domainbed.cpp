@@ -22,6 +22,27 @@ std::size_t find_environment(const std::string& word, const std::vector<std::str
                     names.size() - 1, suggestion(word, names));
 }
 
+std::vector<std::size_t> choose_environments(const DomainBedOptions& options,
+                                             const std::vector<std::string>& names) {
+  if (!options.env.empty() && !options.leave_out.empty()) {
+    fail<ConfigError>("data set domainbed: env and leave_out cannot both be given");
+  }
+  const auto find_all = [&](const std::string& words) {
+    std::vector<std::size_t> found;
+    for (const std::string& word : split_names(words)) {
+      found.push_back(find_environment(word, names, options.path));
+    }
+    return found;
+  };
+  if (!options.env.empty()) return find_all(options.env);
+  std::vector<std::size_t> chosen(names.size());
+  std::iota(chosen.begin(), chosen.end(), 0u);
+  if (options.leave_out.empty()) return chosen;
+  for (const std::size_t left_out : find_all(options.leave_out)) std::erase(chosen, left_out);
+  if (chosen.empty()) fail<ConfigError>("{}: every environment is left out", options.path);
+  return chosen;
+}
+
 void require_same_classes(const Dataset& first, const Dataset& other, const std::string& path,
                           const std::string& first_name, const std::string& other_name) {
   if (first.class_names() == other.class_names()) return;
@@ -54,14 +75,7 @@ std::vector<Domain> open_domainbed(const DomainBedOptions& options) {
   const std::filesystem::path path = options.path;
   const std::vector<std::string> names = folders_inside(path);
   if (names.empty()) fail<ConfigError>("{}: has no environment folders", options.path);
-  std::vector<std::size_t> chosen(names.size());
-  std::iota(chosen.begin(), chosen.end(), 0u);
-  if (!options.env.empty()) {
-    chosen.clear();
-    for (const std::string& word : split_names(options.env)) {
-      chosen.push_back(find_environment(word, names, options.path));
-    }
-  }
+  const std::vector<std::size_t> chosen = choose_environments(options, names);
   std::vector<Domain> domains;
   std::shared_ptr<const Dataset> first;
   for (std::size_t environment : chosen) {

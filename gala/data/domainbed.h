@@ -28,6 +28,7 @@ DomainBedSplit domainbed_split(std::int64_t size, std::int64_t trial, std::int64
 struct DomainBedOptions {
   std::string path;
   std::string env;
+  std::string leave_out;
   DomainBedPart split = DomainBedPart::kIn;
   std::int64_t trial = 0;
   double holdout = 0.2;
@@ -36,6 +37,7 @@ struct DomainBedOptions {
     option("path", &DomainBedOptions::path, "folder of one set, with one folder an environment");
     option("env", &DomainBedOptions::env,
            "environments by name or number (0 is the first in byte order), with commas; none: all");
+    option("leave_out", &DomainBedOptions::leave_out, "all environments but these");
     option("split", &DomainBedOptions::split, "in (80 %), out (20 %), or all in file order");
     option("trial", &DomainBedOptions::trial, "trial seed of the split");
     option("holdout", &DomainBedOptions::holdout, "fraction held out");

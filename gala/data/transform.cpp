@@ -41,7 +41,7 @@ void Normalizer::apply(PixelView source, float* out) const {
   }
 }
 
-EvaluationTransform::EvaluationTransform(const Preprocessing& preprocessing)
+PixelTransform::PixelTransform(const Preprocessing& preprocessing)
     : size_(preprocessing.size),
       filter_(parse_filter(preprocessing.interpolation)),
       normalizer_(preprocessing) {
@@ -52,7 +52,7 @@ EvaluationTransform::EvaluationTransform(const Preprocessing& preprocessing)
 
 void EvaluationTransform::apply(const Image& image, std::uint64_t, std::uint64_t,
                                 TransformScratch& scratch, float* out) const {
-  normalizer_.apply(scratch.resizer.resize(view_of(image), size_, size_, filter_), out);
+  normalize(resized(view_of(image), scratch), out);
 }
 
 }  // namespace gala

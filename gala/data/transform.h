@@ -1,6 +1,8 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "gala/data/image.h"
 #include "gala/data/resize.h"
@@ -11,7 +13,8 @@ namespace gala {
 /// What one thread reuses from picture to picture.
 struct TransformScratch {
   Resizer resizer;
-  std::vector<std::uint8_t> pixels;
+  std::vector<std::uint8_t> pixels, varied, warped;
+  std::vector<float> planes;
 };
 
 /// Turns pictures into a network's input. Thread safe.
@@ -39,18 +42,37 @@ class Normalizer {
   std::array<int, 3> channel_{};  ///< which source channel each plane takes
 };
 
-/// The evaluation transform: resize to size x size (aspect not kept, nothing cropped), normalise.
-class EvaluationTransform : public Transform {
+/// What the transforms below share: a square of the weights' size, resizing and normalisation.
+class PixelTransform : public Transform {
  public:
-  explicit EvaluationTransform(const Preprocessing& preprocessing);
   std::int64_t size() const override { return size_; }
-  void apply(const Image& image, std::uint64_t step, std::uint64_t slot, TransformScratch& scratch,
-             float* out) const override;
+
+ protected:
+  explicit PixelTransform(const Preprocessing& preprocessing);
+
+  /// The picture, or a part of it, as size x size pixels, which lie in `scratch` or in the source.
+  PixelView resized(PixelView source, TransformScratch& scratch) const {
+    return scratch.resizer.resize(source, size_, size_, filter_);
+  }
+  /// Normalises size x size pixels that lie row by row without gaps.
+  void normalize(std::span<const std::uint8_t> pixels, float* out) const {
+    normalizer_.apply({pixels.data(), size_, size_, size_ * 3}, out);
+  }
+  void normalize(PixelView pixels, float* out) const { normalizer_.apply(pixels, out); }
 
  private:
   std::int64_t size_;
   Filter filter_;
   Normalizer normalizer_;
+};
+
+/// The evaluation transform: resize to size x size (aspect not kept, nothing cropped), normalise.
+class EvaluationTransform : public PixelTransform {
+ public:
+  explicit EvaluationTransform(const Preprocessing& preprocessing)
+      : PixelTransform(preprocessing) {}
+  void apply(const Image& image, std::uint64_t step, std::uint64_t slot, TransformScratch& scratch,
+             float* out) const override;
 };
 
 /// All pixels of a picture.

@@ -104,16 +104,84 @@ std::string listed(std::string_view what, const std::vector<std::string>& items)
       items.size() > kMost ? fmt::format(", and {} more", items.size() - kMost) : "");
 }
 
-/// The file's tensor for each slot, in their order, with every name and shape checked.
-std::vector<at::Tensor> match(const Model& model, const WeightFile& file, const std::string& path) {
+bool is_one_per_channel(const at::Tensor& tensor) {
+  return tensor.is_floating_point() &&
+         (tensor.sizes() == at::IntArrayRef{3} || tensor.sizes() == at::IntArrayRef{1, 3, 1, 1});
+}
+
+/// Takes the buffers `mu` and `sigma` out of the file: what the network itself would subtract from
+/// its input and divide it by. Without both of them, or in another shape, they are left there.
+std::optional<Preprocessing> take_input_norm(WeightFile& file, const Preprocessing& otherwise) {
+  const at::Tensor* mean = nullptr;
+  const at::Tensor* std = nullptr;
+  for (const NamedTensor& item : file.tensors) {
+    if (item.name == "mu" && is_one_per_channel(item.tensor)) mean = &item.tensor;
+    if (item.name == "sigma" && is_one_per_channel(item.tensor)) std = &item.tensor;
+  }
+  if (!mean || !std) return std::nullopt;
+  Preprocessing preprocessing = otherwise;
+  for (std::int64_t c = 0; c < 3; ++c) {
+    preprocessing.mean[static_cast<std::size_t>(c)] = mean->flatten()[c].item<double>();
+    preprocessing.std[static_cast<std::size_t>(c)] = std->flatten()[c].item<double>();
+  }
+  std::erase_if(file.tensors,
+                [](const NamedTensor& item) { return item.name == "mu" || item.name == "sigma"; });
+  return preprocessing;
+}
+
+/// The preprocessing that the file carries; `input_norm` where its metadata has none.
+std::optional<Preprocessing> find_preprocessing(const WeightFile& file,
+                                                const std::optional<Preprocessing>& input_norm,
+                                                const std::string& path) {
+  const auto found = file.metadata.find("preprocessing");
+  if (found == file.metadata.end() && !input_norm) return std::nullopt;
+  try {
+    // Through JSON, so that one place checks the values.
+    return Preprocessing::from_json(found != file.metadata.end() ? *found : input_norm->to_json());
+  } catch (const ConfigError& error) {
+    throw FormatError(
+        path, fmt::format("{}: {}", found != file.metadata.end() ? "its metadata" : "mu and sigma",
+                          error.what()));
+  }
+}
+
+/// Takes the tensors of the head out of the file when they are for another number of classes.
+std::vector<std::string> take_other_head(WeightFile& file, const Model& model) {
+  std::vector<std::string> taken;
+  for (const Parameter& parameter : model.parameters()) {
+    if (!parameter.in_head()) continue;
+    std::erase_if(file.tensors, [&](const NamedTensor& item) {
+      const auto theirs = item.tensor.sizes(), ours = parameter.value.sizes();
+      // Only the first size, that of the classes, may differ.
+      const bool other = item.name == parameter.name && theirs.size() == ours.size() &&
+                         theirs[0] != ours[0] && theirs.slice(1) == ours.slice(1);
+      if (other) taken.push_back(fmt::format("{} [{}]", item.name, fmt::join(theirs, ", ")));
+      return other;
+    });
+  }
+  return taken;
+}
+
+/// The file's tensor for each slot, in their order, with every name and shape checked; nothing for
+/// the head's when it `keeps_head`.
+std::vector<at::Tensor> match(const Model& model, const WeightFile& file, const std::string& path,
+                              bool keeps_head) {
   std::map<std::string_view, at::Tensor> by_name;
   for (const NamedTensor& item : file.tensors) by_name[item.name] = item.tensor;
+  std::set<std::string_view> kept;
+  for (const Parameter& parameter : model.parameters()) {
+    if (keeps_head && parameter.in_head()) kept.insert(parameter.name);
+  }
   std::vector<std::string> missing, unexpected, misshapen;
   std::vector<at::Tensor> matched;
   std::set<std::string_view> known;
   for (const Slot& slot : slots(model)) {
     known.insert(slot.name);
     const auto found = by_name.find(slot.name);
+    if (found == by_name.end() && kept.contains(slot.name)) {
+      matched.emplace_back();
+      continue;
+    }
     if (found == by_name.end()) {
       missing.push_back(slot.name);
       continue;
@@ -151,8 +219,8 @@ std::vector<at::Tensor> convert(const Model& model, const std::vector<at::Tensor
   const auto places = slots(model);
   std::vector<at::Tensor> values;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    values.push_back(tensors[i].to(at::kFloat));
-    if (!at::isfinite(values.back()).all().item<bool>()) {
+    values.push_back(tensors[i].defined() ? tensors[i].to(at::kFloat) : at::Tensor());
+    if (tensors[i].defined() && !at::isfinite(values.back()).all().item<bool>()) {
       throw FormatError(path, fmt::format("tensor \"{}\" holds values that are not finite float32 "
                                           "numbers",
                                           places[i].name));
@@ -198,29 +266,43 @@ WeightFile read_weights(const std::filesystem::path& path) {
   return result;
 }
 
-bool load_weights(Model& model, const std::filesystem::path& path) {
+namespace {
+
+FirstWeights load(Model& model, const std::filesystem::path& path, bool accept_other_head) {
   // Everything that can fail comes before the first change of the network.
-  const WeightFile file = read_weights(path);
-  const auto values = convert(model, match(model, file, path.string()), path.string());
-  std::optional<Preprocessing> preprocessing;
-  if (const auto found = file.metadata.find("preprocessing"); found != file.metadata.end()) {
-    try {
-      preprocessing = Preprocessing::from_json(*found);
-    } catch (const ConfigError& error) {
-      throw FormatError(path.string(), fmt::format("its metadata: {}", error.what()));
-    }
-  }
+  WeightFile file = read_weights(path);
+  const std::string name = path.string();
+  FirstWeights result;
+  const auto input_norm = take_input_norm(file, model.preprocessing());
+  if (accept_other_head) result.not_taken = take_other_head(file, model);
+  const bool keeps_head = !result.not_taken.empty();
+  const auto values = convert(model, match(model, file, name, keeps_head), name);
+  const auto preprocessing = find_preprocessing(file, input_norm, name);
   std::vector<std::string> classes;
-  if (const auto found = file.metadata.find("classes"); found != file.metadata.end()) {
-    classes = parse_classes(*found, model, path.string());
+  if (const auto found = file.metadata.find("classes");
+      found != file.metadata.end() && !keeps_head) {
+    classes = parse_classes(*found, model, name);
   }
 
   const at::NoGradGuard no_gradients;
   const auto places = slots(model);
-  for (std::size_t i = 0; i < places.size(); ++i) places[i].value.copy_(values[i]);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (values[i].defined()) places[i].value.copy_(values[i]);
+  }
   if (preprocessing) model.set_preprocessing(*preprocessing);
   if (!classes.empty()) model.set_class_names(std::move(classes));
-  return preprocessing.has_value();
+  result.preprocessing = preprocessing.has_value();
+  return result;
+}
+
+}  // namespace
+
+bool load_weights(Model& model, const std::filesystem::path& path) {
+  return load(model, path, /*accept_other_head=*/false).preprocessing;
+}
+
+FirstWeights load_first_weights(Model& model, const std::filesystem::path& path) {
+  return load(model, path, /*accept_other_head=*/true);
 }
 
 void save_weights(const Model& model, const std::filesystem::path& path,

@@ -20,8 +20,20 @@ WeightFile read_weights(const std::filesystem::path& path);
 
 /// Reads a file into a network: values, preprocessing and class names. A mismatch throws FormatError
 /// that lists missing, unexpected and wrongly shaped names. float16 and bfloat16 become float32.
-/// Returns true when the file carried its preprocessing.
+/// Buffers `mu` and `sigma` (RobustBench's input normalisation, [1, 3, 1, 1] or [3]) become mean and
+/// std of the preprocessing, unless metadata names it. Returns true when the file carried its
+/// preprocessing.
 bool load_weights(Model& model, const std::filesystem::path& path);
+
+/// What load_first_weights left aside.
+struct FirstWeights {
+  bool preprocessing = false;          ///< the file carried it
+  std::vector<std::string> not_taken;  ///< tensors of the head, as "fc.weight [1000, 512]"
+};
+
+/// Reads a file to start training from. As load_weights, but a head for another number of classes is
+/// left aside, with the names of its classes; the network keeps its own.
+FirstWeights load_first_weights(Model& model, const std::filesystem::path& path);
 
 struct SaveOptions {
   at::ScalarType type = at::ScalarType::Float;         ///< of the numbers in the file

@@ -12,13 +12,6 @@ at::ScalarType scalar_type(WeightType type) {
   return type == WeightType::kFloat16 ? at::kHalf : at::kFloat;
 }
 
-/// The spec without the folder, which is this machine's affair.
-std::string without_path(const std::string& data) {
-  Spec spec = Spec::parse(data);
-  std::erase_if(spec.options, [](const auto& option) { return option.first == "path"; });
-  return spec.to_string();
-}
-
 }  // namespace
 
 void round_weights(Model& model, WeightType type) {
@@ -38,11 +31,21 @@ void round_weights(Model& model, WeightType type) {
 nlohmann::json TrainingRecord::to_json() const {
   nlohmann::json json = {
       {"plan", plan.text}, {"seed", plan.train.seed}, {"steps", steps}, {"settings", settings}};
+  if (!plan.parameters.empty()) json["parameters"] = plan.parameters;
+  if (kept_step != steps) json["kept_step"] = kept_step;
+  if (!history.empty()) json["history"] = history;
   if (evaluation) {
-    json["evaluation"] = {{"data", without_path(plan.data.evaluation)},
-                          {"images", evaluation->images},
-                          {"correct", evaluation->correct},
-                          {"accuracy", evaluation->accuracy()}};
+    nlohmann::json domains = nlohmann::json::array();
+    for (const Evaluation::Part& part : evaluation->parts) {
+      domains.push_back(
+          {{"domain", part.domain}, {"images", part.images}, {"correct", part.correct}});
+    }
+    json["evaluation"] = {{"data", evaluation_data},
+                          {"images", evaluation->images()},
+                          {"correct", evaluation->correct()},
+                          {"accuracy", evaluation->accuracy()},
+                          {"mean_accuracy", evaluation->mean_accuracy()},
+                          {"domains", domains}};
   }
   return json;
 }

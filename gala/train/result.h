@@ -17,9 +17,12 @@ void round_weights(Model& model, WeightType type);
 /// What a weight file says of the run it came from (metadata `training`).
 struct TrainingRecord {
   TrainPlan plan;
-  nlohmann::json settings;  ///< of the trainer
-  std::int64_t steps = 0;
-  std::optional<Evaluation> evaluation;
+  nlohmann::json settings;                           ///< of the trainer
+  std::int64_t steps = 0;                            ///< of the whole run
+  std::int64_t kept_step = 0;                        ///< whose weights these are
+  nlohmann::json history = nlohmann::json::array();  ///< of evaluations on the way
+  std::string evaluation_data = {};                  ///< its spec, without the folder
+  std::optional<Evaluation> evaluation = {};         ///< of the weights as they are written
 
   nlohmann::json to_json() const;
 };

@@ -21,8 +21,12 @@ bool Trainer::step() {
   const DeviceBatch given = DeviceBatch::of(*batch, arena_->values().device());
 
   const c10::AutoGradMode with_gradients(true);
-  const at::Tensor logits = model_.forward(given.images).logits;
-  const at::Tensor loss = cross_entropy(logits, given.labels, options_.label_smoothing);
+  const std::int64_t views = curriculum_.views, images = batch->size() / views;
+  const at::Tensor all_logits = model_.forward(given.images).logits;
+  const at::Tensor logits = views > 1 ? all_logits.narrow(0, 0, images) : all_logits;
+  const at::Tensor labels = given.labels.narrow(0, 0, images);
+  at::Tensor loss = cross_entropy(logits, labels, options_.label_smoothing);
+  if (views > 1) loss = loss + options_.consistency * view_divergence(all_logits, views);
   loss.backward();
 
   constexpr double kWhole[] = {1.0};
@@ -32,8 +36,9 @@ bool Trainer::step() {
 
   const c10::NoGradGuard no_grad;
   loss_sum_ += loss;
-  correct_ += (logits.argmax(1) == given.labels).sum();
-  metered_ += batch->size();
+  correct_ += (logits.argmax(1) == labels).sum();
+  ++metered_steps_;
+  metered_images_ += images;
   if (++done_ == schedule_.total) loader_.reset();
   return true;
 }
@@ -43,37 +48,49 @@ at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels, dou
   return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Mean, kIgnoreNone, smoothing);
 }
 
+at::Tensor view_divergence(const at::Tensor& logits, std::int64_t views) {
+  const at::Tensor shaped = logits.view({views, -1, logits.size(1)});
+  const at::Tensor log_share = shaped.log_softmax(2), share = log_share.exp();
+  // As published, kept away from the logarithm of zero.
+  const at::Tensor log_mixture = share.mean(0).clamp(1e-7, 1).log();
+  return (share * (log_share - log_mixture)).sum(2).mean();
+}
+
 // What stands around it.
 
-Trainer::Trainer(Model& model, Stream stream, std::unique_ptr<const Transform> transform,
-                 const TrainPlan& plan, int loader_threads)
+Trainer::Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int loader_threads)
     : model_(model),
-      stream_(std::move(stream)),
-      transform_(std::move(transform)),
+      curriculum_(std::move(curriculum)),
       options_(plan.train),
-      loader_threads_(loader_threads) {
+      has_epochs_(plan.data.sampling == Sampling::kShuffled),
+      loader_threads_(loader_threads),
+      settings_(curriculum_.settings) {
   Spec spec = Spec::parse(options_.optimizer);
+  settings_["optimizer"] = spec.to_string();
   spec.set("moments", "selected");  // `apply` alone does the whole step then
   optimizer_ = make_optimizer(spec);
   full_rate_ = optimizer_->learning_rate();
 
-  const std::vector<BatchSpan> spans = stream_.batches(options_.batch_size);
+  const std::vector<BatchSpan> spans = curriculum_.stream.batches(curriculum_.batch_size);
   for (const BatchSpan& span : spans) per_epoch_ += span.segment == 0;
   schedule_ = {.kind = options_.schedule,
                .warmup = std::llround(options_.warmup_epochs * static_cast<double>(per_epoch_)),
                .total = static_cast<std::int64_t>(spans.size())};
-  settings_ = {{"network", model.spec().to_string()},
-               {"first weights", weight_hash(model)},
-               {"preprocessing", model.preprocessing().to_json()},
-               {"images", stream_.size()},
-               {"augmentation", format_value(plan.data.augmentation)},
-               {"batch_size", options_.batch_size},
-               {"optimizer", options_.optimizer},
-               {"schedule", format_value(options_.schedule)},
-               {"warmup_epochs", options_.warmup_epochs},
-               {"label_smoothing", options_.label_smoothing},
-               {"seed", options_.seed}};
+  settings_["network"] = model.spec().to_string();
+  settings_["first weights"] = weight_hash(model);
+  settings_["preprocessing"] = model.preprocessing().to_json();
+  settings_["schedule"] = format_value(options_.schedule);
+  settings_["warmup_epochs"] = options_.warmup_epochs;
+  settings_["label_smoothing"] = options_.label_smoothing;
+  settings_["consistency"] = options_.consistency;
+  settings_["seed"] = options_.seed;
 
+  settings_["precision"] = format_value(options_.precision);
+
+  model.set_precision(options_.precision);
+  if (options_.channels_last && model.device().is_cuda()) {
+    model.set_memory_format(at::MemoryFormat::ChannelsLast);
+  }
   std::vector<NamedTensor> named;
   Layer everything{"all", {}, 0};
   for (const Parameter& parameter : model.parameters()) {
@@ -97,13 +114,20 @@ Trainer::Trainer(Model& model, Stream stream, std::unique_ptr<const Transform> t
 
 void Trainer::open_loader() {
   LoaderOptions options;
-  options.batch_size = options_.batch_size;
+  options.batch_size = curriculum_.batch_size;
   options.threads = loader_threads_;
   options.prefetch = 8;
   options.pinned = arena_->values().is_cuda();
   options.first_position =
-      stream_.batches(options_.batch_size)[static_cast<std::size_t>(done_)].begin;
-  loader_ = std::make_unique<Loader>(stream_, *transform_, options);
+      curriculum_.stream.batches(curriculum_.batch_size)[static_cast<std::size_t>(done_)].begin;
+  loader_ = std::make_unique<Loader>(curriculum_.stream, *curriculum_.transform, options);
+}
+
+bool Trainer::evaluation_due() const {
+  const std::int64_t every = options_.evaluate_every;
+  if (every < 1 || done_ == 0) return false;
+  if (finished()) return options_.keep == Keep::kBest;
+  return has_epochs_ ? at_epoch_end() && epochs_done() % every == 0 : (done_ - 1) % every == 0;
 }
 
 double Trainer::learning_rate() const {
@@ -112,15 +136,15 @@ double Trainer::learning_rate() const {
 
 Meter Trainer::read_meter() {
   Meter meter;
-  meter.steps = metered_ / options_.batch_size;
-  if (metered_ > 0) {
+  meter.steps = metered_steps_;
+  if (metered_steps_ > 0) {
     meter.loss = loss_sum_.item<double>() / static_cast<double>(meter.steps);
     meter.accuracy =
-        static_cast<double>(correct_.item<std::int64_t>()) / static_cast<double>(metered_);
+        static_cast<double>(correct_.item<std::int64_t>()) / static_cast<double>(metered_images_);
   }
   loss_sum_.zero_();
   correct_.zero_();
-  metered_ = 0;
+  metered_steps_ = metered_images_ = 0;
   if (!std::isfinite(meter.loss)) {
     fail(
         "the loss is no longer finite at step {} of {}: the rate may be too high ({}), or images "

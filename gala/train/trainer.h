@@ -9,12 +9,18 @@
 #include "gala/optim/optimizer.h"
 #include "gala/tensor/state.h"
 #include "gala/train/plan.h"
+#include "gala/train/setup.h"
 
 namespace gala {
 
 /// Mean cross-entropy of logits [N, classes] against labels [N] (int64); `smoothing` is the share of
 /// each label that is spread evenly over all classes.
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels, double smoothing = 0);
+
+/// How far the answers to several views of the same images lie apart: the mean over images of the
+/// Jensen-Shannon divergence of their probabilities (AugMix, Hendrycks et al. 2020), that is the mean
+/// over views of KL(p_view || mean of all views). Logits [views * N, classes], view after view.
+at::Tensor view_divergence(const at::Tensor& logits, std::int64_t views);
 
 /// How the steps since the last look went, on the batches they learned from.
 struct Meter {
@@ -25,7 +31,7 @@ struct Meter {
 
 /// Trains a network by supervised steps over the batches of a stream.
 ///
-///   Trainer trainer(model, training_stream(data, epochs, seed), make_transform(...), plan);
+///   Trainer trainer(*training.model, make_curriculum(training, plan), plan);
 ///   while (trainer.step()) { ... }
 ///
 /// It puts its own parameters into the model's slots and must not outlive the model. Where it stands
@@ -33,9 +39,9 @@ struct Meter {
 /// there ends in the same bytes.
 class Trainer {
  public:
-  /// The model is on its device already. Throws ConfigError when the stream fills no batch.
-  Trainer(Model& model, Stream stream, std::unique_ptr<const Transform> transform,
-          const TrainPlan& plan, int loader_threads = 2);
+  /// The model is on its device already; it gets the plan's precision and, on a GPU, its memory
+  /// layout. Throws ConfigError when the stream fills no batch.
+  Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int loader_threads = 2);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -50,6 +56,10 @@ class Trainer {
   std::int64_t epochs_done() const { return done_ / per_epoch_; }
   bool at_epoch_end() const { return done_ % per_epoch_ == 0; }
   bool finished() const { return done_ == schedule_.total; }
+  /// True when the plan wants an evaluation now: after so many epochs, or, with sampling per_domain,
+  /// after step 0, so many steps later, and so on, counted as DomainBed counts; and, where the best
+  /// weights are kept, at the end.
+  bool evaluation_due() const;
   /// Of the next step, or of the last one when there is none left.
   double learning_rate() const;
 
@@ -67,9 +77,9 @@ class Trainer {
   void open_loader();
 
   Model& model_;
-  Stream stream_;
-  std::unique_ptr<const Transform> transform_;
+  Curriculum curriculum_;
   TrainPlan::TrainPart options_;
+  bool has_epochs_;
   int loader_threads_;
   std::unique_ptr<Optimizer> optimizer_;
   double full_rate_ = 0;
@@ -83,7 +93,7 @@ class Trainer {
   std::optional<Displacement> displacement_;
   std::unique_ptr<Loader> loader_;
   at::Tensor loss_sum_, correct_;  ///< since the last look, on the device
-  std::int64_t metered_ = 0;
+  std::int64_t metered_steps_ = 0, metered_images_ = 0;
 };
 
 }  // namespace gala

@@ -108,6 +108,24 @@ TEST_F(DomainBedTree, SortsEnvironmentsAndTakesOneByNumberOrName) {
   EXPECT_CONTAINS(message_of<ConfigError>([&] { open("env=skech"); }), "did you mean \"sketch\"");
 }
 
+TEST_F(DomainBedTree, LeavesEnvironmentsOut) {
+  const DataSource rest = open("leave_out=1,split=in,trial=4");
+  ASSERT_EQ(rest.domains.size(), 2u);
+  EXPECT_EQ(rest.domains[0].name, "art");
+  EXPECT_EQ(rest.domains[1].name, "sketch");
+  // What is left keeps its number, and so its split.
+  const DataSource sketch = open("env=2,split=in,trial=4");
+  ASSERT_EQ(rest.domains[1].data->size(), 16);
+  for (std::int64_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(rest.domains[1].data->item_name(i), sketch.domains[0].data->item_name(i));
+  }
+  EXPECT_EQ(open("leave_out=\"photo,art\"").domains.size(), 1u);
+  EXPECT_CONTAINS(message_of<ConfigError>([&] { open("leave_out=3"); }), "no environment \"3\"");
+  EXPECT_CONTAINS(message_of<ConfigError>([&] { open("leave_out=\"0,1,2\""); }),
+                  "every environment");
+  EXPECT_CONTAINS(message_of<ConfigError>([&] { open("env=0,leave_out=1"); }), "cannot both");
+}
+
 TEST_F(DomainBedTree, SplitsByTheNumberOfTheEnvironment) {
   const DataSource all = open("env=photo,split=all");
   for (std::int64_t trial : {0, 7}) {

@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "gala/data/npy.h"
+#include "gala/model/weights.h"
 #include "tests/data/support.h"
+#include "tests/train/domainbed_tree.h"
 
 namespace gala {
 namespace {
@@ -86,6 +88,21 @@ class TrainCommand : public testing::Test {
     return std::filesystem::exists(path);
   }
 
+  /// Waits until the program has written its checkpoint so many times more, for a minute at most.
+  static bool rewritten(const std::filesystem::path& path, int times) {
+    std::filesystem::file_time_type last{};
+    for (int i = 0; i < 60000 && times > 0; ++i) {
+      std::error_code missing;
+      const auto now = std::filesystem::last_write_time(path, missing);
+      if (!missing && now != last) {
+        last = now;
+        --times;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return times == 0;
+  }
+
   TemporaryFolder folder_;
 };
 
@@ -131,6 +148,84 @@ TEST_F(TrainCommand, SavesAndSaysHowToGoOnWhenInterrupted) {
   ASSERT_TRUE(begun);
   EXPECT_CONTAINS(errors(), "--resume");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "a.safetensors"));
+}
+
+TEST_F(TrainCommand, KeepsTheBestCheckpointOfSeveralDomainsThroughKills) {
+  test::write_domainbed_tree(folder_ / "set", 5);
+  write_text(folder_ / "domains.toml", test::domainbed_plan(folder_ / "set", 30));
+  ASSERT_EQ(run({plan("domains.toml"), "--set", "env=2", "--set", "trial=3", "--threads", "1"}), 0)
+      << errors();
+  const auto straight = folder_ / "set_env2_trial3.safetensors";
+  EXPECT_CONTAINS(errors(), "30 steps of 4 images from each of 3 domains");
+  EXPECT_CONTAINS(errors(), "the best so far");
+  EXPECT_CONTAINS(output(), "mean of the domains");
+  const std::string expected = read_text(straight);
+
+  const auto checkpoint = folder_ / "set_env2_trial3.safetensors.checkpoint";
+  std::filesystem::remove(straight);
+  for (int stop = 0; stop < 3; ++stop) {
+    const pid_t child = start(
+        {plan("domains.toml"), "--set", "env=2", "--set", "trial=3", "--threads", "1", "--resume"});
+    const bool moved = rewritten(checkpoint, 5);
+    kill(child, SIGKILL);
+    ASSERT_EQ(wait_for(child), -SIGKILL) << errors();
+    ASSERT_TRUE(moved);
+  }
+  ASSERT_EQ(run({plan("domains.toml"), "--set", "env=2", "--set", "trial=3", "--threads", "1",
+                 "--resume"}),
+            0)
+      << errors();
+  EXPECT_EQ(read_text(straight), expected);
+
+  const nlohmann::json training = read_weights(straight).metadata.at("training");
+  EXPECT_EQ(training.at("parameters").at("env"), "2");
+  EXPECT_EQ(training.at("seed"), 3);
+  // Of the evaluations, the file holds the first best, and its score is that one's.
+  const auto& history = training.at("history");
+  ASSERT_EQ(history.size(), 11U);  // after steps 0, 3, ..., 27 and 29
+  double best = -1;
+  std::int64_t best_step = 0;
+  for (const auto& point : history) {
+    if (point.at("accuracy") > best) {
+      best = point.at("accuracy");
+      best_step = point.at("step");
+    }
+  }
+  EXPECT_EQ(training.value("kept_step", std::int64_t{30}), best_step);
+  EXPECT_DOUBLE_EQ(training.at("evaluation").at("mean_accuracy"), best);
+}
+
+TEST_F(TrainCommand, SaysWhichWeightsOfAnotherHeadWereNotTaken) {
+  ASSERT_EQ(run({plan(), "--out", file("three.safetensors")}), 0) << errors();
+  test::write_domainbed_tree(folder_ / "set", 5);
+  std::filesystem::rename(folder_ / "set/art/dog", folder_ / "set/art/cat");
+  for (const auto& name : test::kEnvironments) {
+    std::filesystem::create_directory(folder_ / "set" / name / "cat");
+    std::filesystem::create_directory(folder_ / "set" / name / "dog");
+  }
+  write_text(folder_ / "domains.toml", test::domainbed_plan(folder_ / "set", 2));
+  ASSERT_EQ(run({plan("domains.toml"), "--set", "model.init=" + file("three.safetensors")}), 0)
+      << errors();
+  EXPECT_CONTAINS(errors(),
+                  "not taken, for the classes are others: fc.weight [3, 64], fc.bias [3]");
+  EXPECT_CONTAINS(errors(), "classes=4");
+  EXPECT_EQ(errors().find("does not say how its images"), std::string::npos);
+}
+
+TEST_F(TrainCommand, NamesAllThatIsWrongWithADomainBedPlanAtOnce) {
+  write_text(folder_ / "domains.toml", test::domainbed_plan(folder_ / "nowhere", 0));
+  EXPECT_EQ(run({plan("domains.toml"), "--set", "enw=2", "--set", "novalue", "--set",
+                 "model.init=missing.pt", "--set", "train.precision=half"}),
+            2);
+  for (const char* part : {"--set: \"novalue\" is not NAME=VALUE", "no parameter \"enw\"",
+                           "train.steps must be from 1", "data.train: ", "data.evaluation: ",
+                           "model.init: ", "train.precision cannot be", "float32|tf32|bf16"}) {
+    EXPECT_CONTAINS(errors(), part);
+  }
+  test::write_domainbed_tree(folder_ / "set", 2);
+  write_text(folder_ / "domains.toml", test::domainbed_plan(folder_ / "set", 2));
+  EXPECT_EQ(run({plan("domains.toml"), "--set", "env=4"}), 2);
+  EXPECT_CONTAINS(errors(), "no environment \"4\" (expected 0 to 3 or a name)");
 }
 
 TEST_F(TrainCommand, NamesAllThatIsWrongBeforeTheFirstStep) {

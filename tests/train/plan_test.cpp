@@ -75,7 +75,7 @@ TEST(TrainPlan, NamesAllMistakesAtOnceWithTheirLines) {
   EXPECT_CONTAINS(problems, "line 10: train.batch_size cannot be");
   EXPECT_CONTAINS(problems, "expected integer");
   EXPECT_CONTAINS(problems, "line 7: data.augmentation cannot be");
-  EXPECT_CONTAINS(problems, "none|crop_flip");
+  EXPECT_CONTAINS(problems, "none|crop_flip|augmix|domainbed");
   EXPECT_CONTAINS(problems, "a plan has no section \"outputs\" (did you mean \"output\"?");
   EXPECT_CONTAINS(problems, "train.label_smoothing must be from 0 to below 1, not 1.5");
 }
@@ -96,6 +96,109 @@ TEST(TrainPlan, RefusesWhatIsMissingOrOutOfRange) {
   EXPECT_CONTAINS(problems_of(with(kGood, "evaluation = \"cifar10:path=here,split=test\"", "")),
                   "train.evaluate_every needs data.evaluation");
   EXPECT_CONTAINS(problems_of("model = 3\n"), "line 1: model must be a section: [model]");
+}
+
+constexpr char kWithParameters[] = R"(
+[parameters]
+set = "PACS"
+env = 0
+smooth = 0.25
+[model]
+network = "resnet18"
+[data]
+train = "domainbed:path=data/{set},leave_out={env}"
+evaluation = "domainbed:path=data/{set},leave_out={env},split=out"
+[train]
+seed = "{env}"
+label_smoothing = "{smooth}"
+[output]
+weights = "{set}_{env}.{not a name}"
+)";
+
+std::string problems_with(const std::string& text, std::vector<PlanSetting> settings) {
+  Problems problems;
+  parse_train_plan(text, problems, settings);
+  return fmt::format("{}", fmt::join(problems.list(), "\n"));
+}
+
+TEST(TrainPlan, PutsParametersWhereTheyAreNamed) {
+  Problems problems;
+  TrainPlan plan = parse_train_plan(kWithParameters, problems);
+  EXPECT_TRUE(problems.empty()) << problems_of(kWithParameters);
+  EXPECT_EQ(plan.data.train, "domainbed:path=data/PACS,leave_out=0");
+  EXPECT_EQ(plan.train.seed, 0);
+  EXPECT_EQ(plan.train.label_smoothing, 0.25);
+  EXPECT_EQ(plan.output.weights, "PACS_0.{not a name}");
+
+  const std::vector<PlanSetting> settings = {
+      PlanSetting::parse("set=VLCS"), PlanSetting::parse("env=3"),
+      PlanSetting::parse("train.batch_size=16"), PlanSetting::parse("model.init=a=b.pt")};
+  plan = parse_train_plan(kWithParameters, problems, settings);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(plan.data.evaluation, "domainbed:path=data/VLCS,leave_out=3,split=out");
+  EXPECT_EQ(plan.train.seed, 3);
+  EXPECT_EQ(plan.train.batch_size, 16);
+  EXPECT_EQ(plan.model.init, "a=b.pt");
+  EXPECT_EQ(plan.parameters, (std::map<std::string, std::string>{{"set", "VLCS"},
+                                                                 {"env", "3"},
+                                                                 {"smooth", "0.25"},
+                                                                 {"train.batch_size", "16"},
+                                                                 {"model.init", "a=b.pt"}}));
+  // File and parameters give the same plan again.
+  std::vector<PlanSetting> again;
+  for (const auto& [name, value] : plan.parameters) again.push_back({name, value});
+  const TrainPlan second = parse_train_plan(plan.text, problems, again);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(second.data.train, plan.data.train);
+  EXPECT_EQ(second.train.seed, plan.train.seed);
+  EXPECT_EQ(second.parameters, plan.parameters);
+}
+
+TEST(TrainPlan, NamesParametersThatDoNotFit) {
+  const std::string problems =
+      problems_with(with(kWithParameters, "path=data/{set},leave_out={env}\"\neval",
+                         "path=data/{sets},leave_out={env}\"\neval"),
+                    {{"enw", "1"}, {"env", "photo"}, {"train.seeds", "2"}, {"outputs.type", "x"}});
+  EXPECT_CONTAINS(problems, "--set: the plan has no parameter \"enw\" (did you mean \"env\"?");
+  EXPECT_CONTAINS(problems,
+                  "--set: parameter env cannot be \"photo\" (expected a value such as 0)");
+  EXPECT_CONTAINS(problems, "line 9: the plan has no parameter \"sets\" (did you mean \"set\"?");
+  EXPECT_CONTAINS(problems, "[train] has no key \"seeds\" (did you mean \"seed\"?");
+  EXPECT_CONTAINS(problems, "a plan has no section \"outputs\" (did you mean \"output\"?");
+  EXPECT_CONTAINS(problems_with(kGood, {{"env", "1"}}), "no parameter \"env\" (it has none)");
+  EXPECT_CONTAINS(problems_with("[parameters]\na = [1]\n\"b c\" = 1\n", {}),
+                  "line 2: parameters.a must be a text, a number");
+  EXPECT_CONTAINS(test::message_of<ConfigError>([] { PlanSetting::parse("env"); }),
+                  "\"env\" is not NAME=VALUE");
+}
+
+TEST(TrainPlan, RefusesWhatDoesNotGoTogether) {
+  const std::string problems = problems_with(kGood, {{"data.sampling", "per_domain"},
+                                                     {"train.keep", "best"},
+                                                     {"train.evaluate_every", "0"},
+                                                     {"train.consistency", "12"}});
+  EXPECT_CONTAINS(problems, "train.steps must be from 1 to 100000000, not 0");
+  EXPECT_CONTAINS(problems, "train.warmup_epochs must be 0 with sampling per_domain");
+  EXPECT_CONTAINS(problems, "train.keep = \"best\" needs data.evaluation and train.evaluate_every");
+  EXPECT_CONTAINS(problems, "train.consistency needs data.augmentation = \"augmix\"");
+  EXPECT_CONTAINS(problems_with(kGood, {{"train.steps", "5"}}),
+                  "train.steps must be left out unless sampling is per_domain, not 5");
+}
+
+TEST(TrainPlan, ThePlansThatAreShippedAreSound) {
+  const auto folder = std::filesystem::path(GALA_TEST_SOURCE_DIR) / "plans";
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (!entry.path().filename().string().starts_with("train_")) continue;
+    Problems problems;
+    const TrainPlan plan = read_train_plan(entry.path(), problems);
+    EXPECT_TRUE(problems.empty()) << entry.path()
+                                  << fmt::format("{}", fmt::join(problems.list(), "; "));
+    EXPECT_NO_THROW(make_model(Spec::parse(plan.model.network))) << entry.path();
+    EXPECT_FALSE(plan.output.weights.empty()) << entry.path();
+    ++count;
+  }
+  EXPECT_GE(count, 5);
 }
 
 TEST(TrainPlan, SaysWhereItIsNotToml) {
