@@ -68,9 +68,12 @@ class Floor {
     for (Parameter& parameter : model_->parameters()) {
       parameter.value = parameter.value.detach().requires_grad_();
     }
-    const auto scope = queue_->enter();
-    pass();
-    if (queue_->records()) work_ = queue_->record([&] { pass(); });
+    {
+      const auto scope = queue_->enter();
+      pass();
+      if (queue_->records()) work_ = queue_->record([&] { pass(); });
+    }
+    run();
   }
   void run() {
     const auto scope = queue_->enter();
@@ -108,6 +111,24 @@ class Step {
   }
   void run() { adapter_.answer(images_); }
   const at::Tensor& logits() const { return first_; }
+  /// Where the time of a step goes, in milliseconds.
+  static StepTimes profile(const Case& what, at::Device device) {
+    const auto model = make_network(what, device);
+    Adapter adapter(*model, {.optimizer = "adam:rate=1e-07", .profile = true});
+    const at::Tensor images = make_images(what, device);
+    constexpr int kWarmUp = 5, kSteps = 20;
+    StepTimes sum;
+    for (int i = 0; i < kWarmUp + kSteps; ++i) {
+      const StepTimes times = adapter.answer(images).steps[0].times;
+      if (i < kWarmUp) continue;
+      sum.forward += times.forward / kSteps;
+      sum.backward += times.backward / kSteps;
+      sum.measure += times.measure / kSteps;
+      sum.select += times.select / kSteps;
+      sum.apply += times.apply / kSteps;
+    }
+    return sum;
+  }
 
  private:
   std::unique_ptr<Model> model_;
@@ -127,6 +148,8 @@ void warm_up(const std::function<void()>& run) {
 template <class Contender>
 std::int64_t peak_bytes(const Case& what, at::Device device) {
   if (!device.is_cuda()) return 0;
+  // Once before: cuDNN tries its algorithms then, with large workspaces.
+  std::make_unique<Contender>(what, device)->run();
   const std::int64_t before = memory_use(device).current;
   forget_peak(device);
   Contender contender(what, device);
@@ -168,6 +191,7 @@ void add_benchmarks(const Setting& setting) {
     // Tensors must not be destroyed after LibTorch: the peaks are taken before the pairs are made.
     const std::int64_t floor_peak = peak_bytes<Floor>(what, setting.device);
     const std::int64_t step_peak = peak_bytes<Step>(what, setting.device);
+    const StepTimes times = Step::profile(what, setting.device);
     benchmark::RegisterBenchmark(("floor/" + name_of(what)).c_str(),
                                  [&setting, what, floor_peak](benchmark::State& state) {
                                    Pair& pair = pair_of(setting, what);
@@ -177,10 +201,15 @@ void add_benchmarks(const Setting& setting) {
         ->UseRealTime()
         ->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark(("step/" + name_of(what)).c_str(),
-                                 [&setting, what, step_peak](benchmark::State& state) {
+                                 [&setting, what, step_peak, times](benchmark::State& state) {
                                    Pair& pair = pair_of(setting, what);
                                    for (auto _ : state) pair.step->run();
                                    state.counters["peak_bytes"] = static_cast<double>(step_peak);
+                                   state.counters["forward_ms"] = times.forward;
+                                   state.counters["backward_ms"] = times.backward;
+                                   state.counters["measure_ms"] = times.measure;
+                                   state.counters["select_ms"] = times.select;
+                                   state.counters["apply_ms"] = times.apply;
                                  })
         ->UseRealTime()
         ->Unit(benchmark::kMillisecond);

@@ -49,6 +49,7 @@ AdaptFlags understand(const RawFlags& raw) {
   if (!raw.head.empty()) flags.adapter.head = parse_flag<Head>("--head", raw.head) == Head::kAdapt;
   flags.adapter.predict = parse_flag<PredictWith>("--predict", raw.predict);
   flags.adapter.seed = static_cast<std::uint64_t>(flags.model.seed);
+  flags.adapter.profile = flags.profile;
   if (flags.save_every > 0 && flags.save_state.empty()) {
     fail<ConfigError>("--save-every needs --save-state FILE");
   }

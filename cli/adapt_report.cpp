@@ -98,16 +98,17 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
   if (totals.steps > 0) print_layers(adapter);
 }
 
-void print_profile(const RunTimes& times) {
+void print_profile(const RunTimes& times, bool on_cpu) {
   const StepTimes& steps = times.steps;
   const double predict = std::max(0.0, times.answer - steps.total());
   const double total = times.load + times.answer;
   Rows rows = {{"part", "milliseconds", "share"}};
   for (const auto& [name, time] :
-       {std::pair{"load", times.load}, std::pair{"forward", steps.forward},
-        std::pair{"backward", steps.backward}, std::pair{"measure", steps.measure},
-        std::pair{"select", steps.select}, std::pair{"apply", steps.apply},
-        std::pair{"predict", predict}}) {
+       {std::pair{"load", times.load}, std::pair{"copy", steps.copy},
+        std::pair{"forward", steps.forward}, std::pair{"backward", steps.backward},
+        std::pair{"measure", steps.measure}, std::pair{"select", steps.select},
+        std::pair{"apply", steps.apply}, std::pair{"predict", predict}}) {
+    if (on_cpu && std::string_view(name) == "copy") continue;
     rows.push_back({name, fmt::format("{:.1f}", time),
                     fmt::format("{:.1f} %", total > 0 ? 100 * time / total : 0)});
   }

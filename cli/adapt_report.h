@@ -30,6 +30,6 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
                   const Scores& scores, const RunCounts& counts);
 
 /// Where the time went, to standard output.
-void print_profile(const RunTimes& times);
+void print_profile(const RunTimes& times, bool on_cpu);
 
 }  // namespace gala

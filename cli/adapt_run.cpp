@@ -97,7 +97,7 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
 std::unique_ptr<Model> AdaptRun::open_model(const AdaptFlags& flags,
                                             std::vector<std::string>& warnings) {
   if (flags.threads > 0) at::set_num_threads(static_cast<int>(flags.threads));
-  at::globalContext().setDeterministicAlgorithms(flags.deterministic, /*warn_only=*/false);
+  set_deterministic(flags.deterministic);
   return flags.model.open(warnings, flags.batch_size);
 }
 
@@ -207,6 +207,7 @@ void AdaptRun::take_in(const Batch& batch, const Answer& answer) {
         (answer.adapted.argmax(1) != answer.logits.argmax(1)).sum().item<std::int64_t>();
   }
   for (const StepRecord& step : answer.steps) {
+    times_.steps.copy += step.times.copy;
     times_.steps.forward += step.times.forward;
     times_.steps.backward += step.times.backward;
     times_.steps.measure += step.times.measure;
@@ -248,6 +249,7 @@ int AdaptRun::run() {
   options.batch_size = flags_.batch_size;
   options.first_position = next_position_;
   options.skip_unreadable = flags_.skip_unreadable;
+  options.pinned = model_->device().is_cuda();
   Loader loader(stream_, model_->preprocessing(), options);
   const std::int64_t left_out_before = counts_.unreadable;
   start();
@@ -288,7 +290,7 @@ void AdaptRun::finish(const Loader& loader) {
   if (!flags_.save_state.empty()) save();
   if (!flags_.save_weights.empty()) save_weights(*model_, flags_.save_weights);
   print_result(flags_, stream_, adapter_, scores_, counts_);
-  if (flags_.profile) print_profile(times_);
+  if (flags_.profile) print_profile(times_, model_->device().is_cpu());
 }
 
 }  // namespace

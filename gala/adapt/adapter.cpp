@@ -17,9 +17,10 @@ namespace {
 /// Where the time of a pass went; where its phases are not timed apart, all of it counts as forward.
 StepTimes pass_times(const WorkQueue& queue, double whole) {
   if (!queue.times_phases()) return {.forward = whole};
-  return {.forward = queue.phase_time(1),
-          .backward = queue.phase_time(2),
-          .measure = queue.phase_time(3)};
+  return {.copy = queue.phase_time(1),
+          .forward = queue.phase_time(2),
+          .backward = queue.phase_time(3),
+          .measure = queue.phase_time(4)};
 }
 
 double gradient_norm(std::span<const LayerSums> sums) {
@@ -88,17 +89,17 @@ Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
 /// Forward, loss, backward and measure. It only queues work: `run` may have it recorded.
 void Adapter::pass(Frame& frame, PassKind kind) {
   const c10::AutoGradMode with_gradients(kind != PassKind::kAnswer);
-  queue_->mark(0);
+  queue_->mark(1);
   frame.output = model_.forward(frame.images, /*update_statistics=*/kind != PassKind::kAdaptAgain);
   if (kind == PassKind::kAnswer) return frame.facts.note(frame.output.logits, nullptr, *queue_);
   const LossTerms terms = loss_->evaluate(frame.output);
-  queue_->mark(1);
+  queue_->mark(2);
   terms.value.backward();
   frame.gradients = Gradients::take(*arena_);
-  queue_->mark(2);
+  queue_->mark(3);
   optimizer_->measure(frame.gradients, terms.value, *displacement_, frame.facts.table());
   frame.facts.note(frame.output.logits, &terms, *queue_);
-  queue_->mark(3);
+  queue_->mark(4);
 }
 
 void Adapter::choose_and_move(Frame& frame, StepRecord& record) {
@@ -148,6 +149,7 @@ Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
     return Frame{
         {}, {}, {}, Facts(layers_, images.size(0), model_.classes(), model_.device()), nullptr};
   });
+  queue_->mark(0);
   if (!frame.work) {
     frame.output = {};  // before the pass makes new ones
     frame.gradients = {};

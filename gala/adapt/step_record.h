@@ -17,13 +17,14 @@ struct LayerRecord {
 
 /// Where the time of a step went, in milliseconds.
 struct StepTimes {
-  double forward = 0;  ///< with the loss
+  double copy = 0;     ///< of the images to the device
+  double forward = 0;  ///< with the loss; where the phases are not timed apart, the whole pass
   double backward = 0;
   double measure = 0;  ///< with the check that everything is finite
   double select = 0;
   double apply = 0;
 
-  double total() const { return forward + backward + measure + select + apply; }
+  double total() const { return copy + forward + backward + measure + select + apply; }
 };
 
 /// What happened at one optimizer step.

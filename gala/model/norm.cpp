@@ -7,6 +7,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/options.h"
+#include "gala/model/cuda_norm.h"
 
 namespace gala {
 namespace {
@@ -61,6 +62,10 @@ void move_statistics(const at::Tensor& input, at::Tensor& running_mean, at::Tens
 at::Tensor with_statistics(const at::Tensor& input, const at::Tensor& scale,
                            const at::Tensor& shift, const at::Tensor& mean,
                            const at::Tensor& variance, double epsilon) {
+  if (at::Tensor result = cuda_norm(input, scale, shift, mean, variance, epsilon);
+      result.defined()) {
+    return result;
+  }
   return at::batch_norm(input, scale, shift, mean, variance, /*training=*/false, /*momentum=*/0,
                         epsilon, use_cudnn());
 }

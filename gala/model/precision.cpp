@@ -3,12 +3,22 @@
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 
+#include <cstdlib>
+
 namespace gala {
 
 void allow_tf32(Precision precision) {
   const bool allowed = precision != Precision::kFloat32;
   at::globalContext().setAllowTF32CuDNN(allowed);
   at::globalContext().setAllowTF32CuBLAS(allowed);
+}
+
+void set_deterministic(bool deterministic) {
+  // cuBLAS reads this once, when it starts.
+  if (deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
+  at::globalContext().setDeterministicCuDNN(deterministic);
+  at::globalContext().setBenchmarkCuDNN(!deterministic);
 }
 
 PrecisionScope::PrecisionScope(Precision precision, c10::DeviceType device)

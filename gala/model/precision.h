@@ -20,6 +20,11 @@ constexpr std::array<std::string_view, 3> enum_names(Precision) {
 /// Allows TF32 products in this process, or forbids them: LibTorch has one switch for all threads.
 void allow_tf32(Precision precision);
 
+/// Asks LibTorch, in this process, for algorithms that give the same bits every time, or for the
+/// quickest ones, which on a GPU are found by trial at the first batch of a shape. Before the first
+/// work on a GPU.
+void set_deterministic(bool deterministic);
+
 /// While it lives, operations of this thread run in the precision asked for (bfloat16 through
 /// LibTorch's autocast); for the others it does nothing.
 class PrecisionScope {

@@ -67,6 +67,18 @@ __device__ void block_sum(double (&sums)[kCount]) {
   }
 }
 
+/// Whether a chunk can be read in whole vectors. The arena's parts begin on cache lines; gradients
+/// are where autograd left them.
+__device__ bool is_whole(const SweepChunk& chunk, const float* gradient) {
+  return gradient && chunk.size % kVector == 0 &&
+         reinterpret_cast<std::uintptr_t>(gradient) % sizeof(float4) == 0;
+}
+
+__device__ Four load_whole(const float* data, std::int32_t at) {
+  const float4 value = *reinterpret_cast<const float4*>(data + at);
+  return {{value.x, value.y, value.z, value.w}};
+}
+
 template <class Rule, int kCount>
 __global__ void __launch_bounds__(kThreads)
     square_gradients(const __grid_constant__ CudaPass<Rule> pass,
@@ -74,11 +86,14 @@ __global__ void __launch_bounds__(kThreads)
   if (blockIdx.x == 0 && threadIdx.x == 0) *pass.finite = isfinite(*loss);
   const SweepChunk chunk = pass.chunks[blockIdx.x];
   const float* gradient = gradients.data[chunk.tensor];
+  const auto size = static_cast<std::int32_t>(chunk.size);
   double sums[1] = {0};
   if (gradient) {
     gradient += chunk.offset;
-    for (std::int64_t i = threadIdx.x * kVector; i < chunk.size; i += kThreads * kVector) {
-      const Four g = load(gradient, i, static_cast<int>(min(chunk.size - i, std::int64_t{4})));
+    const bool whole = is_whole(chunk, gradient);
+#pragma unroll 4
+    for (std::int32_t i = threadIdx.x * kVector; i < size; i += kThreads * kVector) {
+      const Four g = whole ? load_whole(gradient, i) : load(gradient, i, min(size - i, kVector));
       for (const float x : g.x) sums[0] += static_cast<double>(x) * x;
     }
   }
@@ -100,26 +115,14 @@ __global__ void __launch_bounds__(kThreads)
   if (!isfinite(sums[0])) *pass.finite = 0;
 }
 
-template <class Rule, int kCount>
-__global__ void __launch_bounds__(kThreads)
-    measure(const __grid_constant__ CudaPass<Rule> pass,
-            const __grid_constant__ Pointers<kCount> gradients) {
-  const SweepChunk chunk = pass.chunks[blockIdx.x];
-  const SweepView<Rule>& view = pass.view;
-  const Rule rule = view.rules[chunk.layer];
-  const bool commit = view.commit && *pass.finite;
-  const bool reads_values = view.sum_values || view.difference || rule.reads_values();
-  const float* gradient = gradients.data[chunk.tensor];
-  if (gradient) gradient += chunk.offset;
-  double sums[4] = {0, 0, 0, 0};
-  for (std::int64_t i = threadIdx.x * kVector; i < chunk.size; i += kThreads * kVector) {
-    const int width = static_cast<int>(min(chunk.size - i, std::int64_t{kVector}));
-    const std::int64_t at = chunk.begin + i;
-    const Four g = load(gradient, i, width);
-    const Four value = load(reads_values ? view.values : nullptr, at, width);
-    const Four shift = load(view.shift, at, width);
-    Four moments[Rule::kMoments];
-    for (int k = 0; k < Rule::kMoments; ++k) moments[k] = load(view.moments[k], at, width);
+/// What a thread adds up: |u|², u·TD, |TD|², |θ|².
+struct UpdateSums {
+  double values[4] = {0, 0, 0, 0};
+
+  /// Takes in four neighbours and leaves their new moments in `moments`.
+  template <bool kSumValues, class Rule>
+  __device__ void take(const Rule& rule, bool difference, int width, const Four& g,
+                       const Four& value, const Four& shift, Four (&moments)[Rule::kMoments]) {
 #pragma unroll
     for (int j = 0; j < kVector; ++j) {
       float fresh[Rule::kMoments];
@@ -127,22 +130,62 @@ __global__ void __launch_bounds__(kThreads)
       rule.advance(g.x[j], value.x[j], fresh);
       const double u = j < width ? rule.update(g.x[j], value.x[j], fresh) : 0.0F;
       for (int k = 0; k < Rule::kMoments; ++k) moments[k].x[j] = fresh[k];
-      const double td = view.difference ? value.x[j] - shift.x[j] : shift.x[j];
-      sums[0] += u * u;
-      sums[1] += u * td;
-      sums[2] += td * td;
-      sums[3] += static_cast<double>(value.x[j]) * value.x[j];
+      const double td = difference ? value.x[j] - shift.x[j] : shift.x[j];
+      values[0] += u * u;
+      values[1] += u * td;
+      values[2] += td * td;
+      if constexpr (kSumValues) values[3] += static_cast<double>(value.x[j]) * value.x[j];
     }
-    for (int k = 0; commit && k < Rule::kMoments; ++k)
-      store(view.moments[k], at, width, moments[k]);
   }
-  block_sum(sums);
+};
+
+template <bool kSumValues, class Rule, int kCount>
+__global__ void __launch_bounds__(kThreads, 3)
+    measure(const __grid_constant__ CudaPass<Rule> pass,
+            const __grid_constant__ Pointers<kCount> gradients) {
+  const SweepChunk chunk = pass.chunks[blockIdx.x];
+  const SweepView<Rule>& view = pass.view;
+  const Rule rule = view.rules[chunk.layer];
+  const bool commit = view.commit && *pass.finite, difference = view.difference;
+  const bool reads_values = kSumValues || difference || rule.reads_values();
+  const float* gradient = gradients.data[chunk.tensor];
+  if (gradient) gradient += chunk.offset;
+  const float* values = view.values + chunk.begin;
+  const float* shifts = view.shift + chunk.begin;
+  float* all_moments[Rule::kMoments];
+  for (int k = 0; k < Rule::kMoments; ++k) all_moments[k] = view.moments[k] + chunk.begin;
+  const auto size = static_cast<std::int32_t>(chunk.size);
+  UpdateSums sums;
+  if (is_whole(chunk, gradient) && !reads_values && commit) {
+    // The common case, with nothing in the way of many loads at once.
+#pragma unroll 2
+    for (std::int32_t i = threadIdx.x * kVector; i < size; i += kThreads * kVector) {
+      const Four g = load_whole(gradient, i), shift = load_whole(shifts, i);
+      Four moments[Rule::kMoments];
+      for (int k = 0; k < Rule::kMoments; ++k) moments[k] = load_whole(all_moments[k], i);
+      sums.take<false>(rule, false, kVector, g, Four{}, shift, moments);
+      for (int k = 0; k < Rule::kMoments; ++k) store(all_moments[k], i, kVector, moments[k]);
+    }
+  } else {
+    for (std::int32_t i = threadIdx.x * kVector; i < size; i += kThreads * kVector) {
+      const int width = min(size - i, kVector);
+      const Four g = load(gradient, i, width), shift = load(shifts, i, width);
+      const Four value = load(reads_values ? values : nullptr, i, width);
+      Four moments[Rule::kMoments];
+      for (int k = 0; k < Rule::kMoments; ++k) moments[k] = load(all_moments[k], i, width);
+      sums.take<kSumValues>(rule, difference, width, g, value, shift, moments);
+      for (int k = 0; commit && k < Rule::kMoments; ++k) {
+        store(all_moments[k], i, width, moments[k]);
+      }
+    }
+  }
+  block_sum(sums.values);
   if (threadIdx.x > 0) return;
   double* part = pass.parts + blockIdx.x * kSumColumns;
-  part[kUpdateSq] = sums[0];
-  part[kUpdateDotShift] = sums[1];
-  part[kShiftSq] = sums[2];
-  part[kValueSq] = view.sum_values ? sums[3] : 0;
+  part[kUpdateSq] = sums.values[0];
+  part[kUpdateDotShift] = sums.values[1];
+  part[kShiftSq] = sums.values[2];
+  part[kValueSq] = sums.values[3];
 }
 
 template <class Rule>
@@ -230,7 +273,11 @@ void queue_measure(const CudaPass<Rule>& pass, const float* const* gradients, st
   with_pointers(gradients, tensors, [&](const auto& pointers) {
     square_gradients<<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers, loss);
     total_gradients<<<pass.layer_count, kThreads, 0, stream>>>(pass, table);
-    measure<<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers);
+    if (pass.view.sum_values) {
+      measure<true><<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers);
+    } else {
+      measure<false><<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers);
+    }
     total_updates<<<pass.layer_count, kThreads, 0, stream>>>(pass, table);
   });
   check_launch();

@@ -52,8 +52,11 @@ class CudaGraph : public RecordedWork {
 
 class CudaScope : public WorkQueue::Scope {
  public:
-  explicit CudaScope(c10::cuda::CUDAStream stream)
-      : outside_(c10::cuda::getCurrentCUDAStream(stream.device_index())), guard_(stream) {
+  /// `event` is the queue's own, free to be used: a queue is entered by one thread at a time.
+  CudaScope(c10::cuda::CUDAStream stream, cudaEvent_t event)
+      : outside_(c10::cuda::getCurrentCUDAStream(stream.device_index())),
+        guard_(stream),
+        event_(event) {
     order(outside_, stream);
   }
   void hand_over(const at::Tensor& tensor) override { tensor.record_stream(outside_.unwrap()); }
@@ -63,17 +66,15 @@ class CudaScope : public WorkQueue::Scope {
 
  private:
   /// What is queued on `second` from now on waits for what is on `first` already.
-  static void order(c10::cuda::CUDAStream first, c10::cuda::CUDAStream second) {
+  void order(c10::cuda::CUDAStream first, c10::cuda::CUDAStream second) const {
     if (first == second) return;
-    cudaEvent_t done = nullptr;
-    check(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
-    check(cudaEventRecord(done, first.stream()));
-    check(cudaStreamWaitEvent(second.stream(), done, 0));
-    check(cudaEventDestroy(done));  // lives on until the wait is over
+    check(cudaEventRecord(event_, first.stream()));
+    check(cudaStreamWaitEvent(second.stream(), event_, 0));
   }
 
   c10::cuda::CUDAStream outside_;
   c10::cuda::CUDAStreamGuard guard_;
+  cudaEvent_t event_;
 };
 
 class CudaQueue : public WorkQueue {
@@ -81,15 +82,17 @@ class CudaQueue : public WorkQueue {
   explicit CudaQueue(at::Device device)
       : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())) {
     check(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
+    check(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming));
   }
   ~CudaQueue() override {
     cudaEventDestroy(done_);
+    cudaEventDestroy(order_);
     for (cudaEvent_t mark : marks_) {
       if (mark) cudaEventDestroy(mark);
     }
   }
 
-  std::unique_ptr<Scope> enter() override { return std::make_unique<CudaScope>(stream_); }
+  std::unique_ptr<Scope> enter() override { return std::make_unique<CudaScope>(stream_, order_); }
   bool records() const override { return true; }
   std::unique_ptr<RecordedWork> record(const std::function<void()>& body) override {
     return std::make_unique<CudaGraph>(body);
@@ -128,7 +131,7 @@ class CudaQueue : public WorkQueue {
 
  private:
   c10::cuda::CUDAStream stream_;
-  cudaEvent_t done_ = nullptr;
+  cudaEvent_t done_ = nullptr, order_ = nullptr;
   std::array<cudaEvent_t, kMarks> marks_{};
   bool timed_ = false;
 };

@@ -17,10 +17,14 @@ std::int64_t kilobytes(const std::string& name) {
   return 0;
 }
 
-c10::CachingDeviceAllocator::Stat allocated_bytes(c10::Device device) {
-  return at::getDeviceAllocator(device.type())
-      ->getDeviceStats(device.index() < 0 ? c10::DeviceIndex{0} : device.index())
-      .allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+/// Null before the device was used for the first time.
+c10::DeviceAllocator* allocator_of(c10::Device device) {
+  c10::DeviceAllocator* allocator = at::getDeviceAllocator(device.type());
+  return allocator->initialized() ? allocator : nullptr;
+}
+
+c10::DeviceIndex index_of(c10::Device device) {
+  return device.has_index() ? device.index() : c10::DeviceIndex{0};
 }
 
 }  // namespace
@@ -28,14 +32,19 @@ c10::CachingDeviceAllocator::Stat allocated_bytes(c10::Device device) {
 MemoryUse memory_use(c10::Device device) {
   if (device.is_cpu()) return {kilobytes("VmRSS") * 1024, kilobytes("VmHWM") * 1024};
   if (!device.is_cuda()) return {};
-  const auto bytes = allocated_bytes(device);
+  c10::DeviceAllocator* allocator = allocator_of(device);
+  if (!allocator) return {};
+  const auto bytes =
+      allocator->getDeviceStats(index_of(device))
+          .allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
   return {bytes.current, bytes.peak};
 }
 
 void forget_peak(c10::Device device) {
   if (!device.is_cuda()) return;
-  at::getDeviceAllocator(device.type())
-      ->resetPeakStats(device.index() < 0 ? c10::DeviceIndex{0} : device.index());
+  if (c10::DeviceAllocator* allocator = allocator_of(device)) {
+    allocator->resetPeakStats(index_of(device));
+  }
 }
 
 }  // namespace gala

@@ -30,14 +30,10 @@ class CudaAdapter : public OnCuda {
   void SetUp() override {
     OnCuda::SetUp();
     if (IsSkipped()) return;
-    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-    at::globalContext().setDeterministicAlgorithms(true, false);
-    at::globalContext().setDeterministicCuDNN(true);
-    at::globalContext().setBenchmarkCuDNN(false);
-    at::globalContext().setAllowTF32CuDNN(false);
-    at::globalContext().setAllowTF32CuBLAS(false);
+    set_deterministic(true);
+    allow_tf32(Precision::kFloat32);
   }
-  void TearDown() override { at::globalContext().setDeterministicAlgorithms(false, false); }
+  void TearDown() override { set_deterministic(false); }
 
   static std::unique_ptr<Model> model(const char* norm, at::Device device = at::kCUDA,
                                       const char* spec = kNetwork) {
@@ -182,7 +178,7 @@ TEST_F(CudaAdapter, TimesThePhasesOfRecordedStepsWhereAsked) {
 TEST_F(CudaAdapter, ResNetRunsInEveryPrecisionAndLayout) {
   for (const auto precision : {Precision::kFloat32, Precision::kTf32, Precision::kBf16}) {
     for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
-      at::globalContext().setDeterministicAlgorithms(false, false);
+      set_deterministic(false);
       const auto network = model("source", at::kCUDA, "resnet18:classes=7");
       network->set_precision(precision);
       network->set_memory_format(format);

@@ -1,0 +1,212 @@
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "gala/model/cuda_norm_kernels.h"
+
+namespace gala {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kVector = 4;
+/// Enough blocks to fill any GPU several times over.
+constexpr std::int64_t kMostBlocks = 528;
+constexpr std::int64_t kLeastRows = 4;
+
+/// Threads of a block stand side by side along the channels, four of them each, in as many rows as
+/// fit; every thread walks down the places and always sees the same channels.
+struct Grid {
+  int columns;         ///< groups of four channels in a block
+  int rows_per_block;  ///< places it looks at together
+  dim3 blocks;
+
+  explicit Grid(const NormShape& shape) {
+    const auto groups = static_cast<int>(shape.channels / kVector);
+    columns = std::min(groups, kThreads);
+    rows_per_block = kThreads / columns;
+    const std::int64_t together = rows_per_block;
+    const std::int64_t walk =
+        std::max(kLeastRows, (shape.rows + together * kMostBlocks - 1) / (together * kMostBlocks));
+    blocks.x = static_cast<unsigned>((shape.rows + together * walk - 1) / (together * walk));
+    blocks.y = static_cast<unsigned>((groups + columns - 1) / columns);
+    blocks.z = 1;
+  }
+  int threads() const { return columns * rows_per_block; }
+};
+
+struct Four {
+  float x[kVector];
+};
+
+__device__ Four load(const float* data) {
+  const float4 value = *reinterpret_cast<const float4*>(data);
+  return {{value.x, value.y, value.z, value.w}};
+}
+__device__ Four load(const __nv_bfloat16* data) {
+  const uint2 raw = *reinterpret_cast<const uint2*>(data);
+  const float2 low = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&raw.x));
+  const float2 high = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&raw.y));
+  return {{low.x, low.y, high.x, high.y}};
+}
+__device__ void store(float* data, const Four& value) {
+  *reinterpret_cast<float4*>(data) = make_float4(value.x[0], value.x[1], value.x[2], value.x[3]);
+}
+__device__ void store(__nv_bfloat16* data, const Four& value) {
+  const __nv_bfloat162 low = __floats2bfloat162_rn(value.x[0], value.x[1]);
+  const __nv_bfloat162 high = __floats2bfloat162_rn(value.x[2], value.x[3]);
+  uint2 raw;
+  raw.x = *reinterpret_cast<const unsigned*>(&low);
+  raw.y = *reinterpret_cast<const unsigned*>(&high);
+  *reinterpret_cast<uint2*>(data) = raw;
+}
+
+/// What a thread is responsible for.
+struct Place {
+  std::int64_t channel, first_row, step;
+  bool inside;
+
+  __device__ Place(const NormShape& shape, int columns) {
+    const int column = static_cast<int>(threadIdx.x) % columns;
+    const int row = static_cast<int>(threadIdx.x) / columns;
+    const int rows_per_block = static_cast<int>(blockDim.x) / columns;
+    channel = (static_cast<std::int64_t>(blockIdx.y) * columns + column) * kVector;
+    first_row = static_cast<std::int64_t>(blockIdx.x) * rows_per_block + row;
+    step = static_cast<std::int64_t>(gridDim.x) * rows_per_block;
+    inside = channel < shape.channels;
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    normalise(NormShape shape, NormParameters parameters, const T* __restrict__ input,
+              T* __restrict__ output, int columns) {
+  const Place place(shape, columns);
+  if (!place.inside) return;
+  const Four scale = load(parameters.scale + place.channel);
+  const Four shift = load(parameters.shift + place.channel);
+  const Four mean = load(parameters.mean + place.channel);
+  const Four variance = load(parameters.variance + place.channel);
+  Four factor;
+  for (int j = 0; j < kVector; ++j) {
+    factor.x[j] = scale.x[j] * rsqrtf(variance.x[j] + shape.epsilon);
+  }
+#pragma unroll 4
+  for (std::int64_t row = place.first_row; row < shape.rows; row += place.step) {
+    const std::int64_t at = row * shape.channels + place.channel;
+    Four value = load(input + at);
+    for (int j = 0; j < kVector; ++j) {
+      value.x[j] = (value.x[j] - mean.x[j]) * factor.x[j] + shift.x[j];
+    }
+    store(output + at, value);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    normalise_backward(NormShape shape, NormParameters parameters, const T* __restrict__ input,
+                       const T* __restrict__ output_gradient, T* __restrict__ input_gradient,
+                       float* __restrict__ parts, int columns) {
+  const Place place(shape, columns);
+  Four scale_sum = {}, shift_sum = {};
+  if (place.inside) {
+    const Four scale = load(parameters.scale + place.channel);
+    const Four mean = load(parameters.mean + place.channel);
+    const Four variance = load(parameters.variance + place.channel);
+    Four inverse, factor;
+    for (int j = 0; j < kVector; ++j) {
+      inverse.x[j] = rsqrtf(variance.x[j] + shape.epsilon);
+      factor.x[j] = scale.x[j] * inverse.x[j];
+    }
+#pragma unroll 4
+    for (std::int64_t row = place.first_row; row < shape.rows; row += place.step) {
+      const std::int64_t at = row * shape.channels + place.channel;
+      const Four value = load(input + at);
+      Four gradient = load(output_gradient + at);
+      for (int j = 0; j < kVector; ++j) {
+        shift_sum.x[j] += gradient.x[j];
+        scale_sum.x[j] += gradient.x[j] * ((value.x[j] - mean.x[j]) * inverse.x[j]);
+        gradient.x[j] *= factor.x[j];
+      }
+      store(input_gradient + at, gradient);
+    }
+  }
+  // Rows of the block that see the same channels, always added in the same order.
+  __shared__ Four scale_sums[kThreads], shift_sums[kThreads];
+  scale_sums[threadIdx.x] = scale_sum;
+  shift_sums[threadIdx.x] = shift_sum;
+  __syncthreads();
+  if (static_cast<int>(threadIdx.x) >= columns || !place.inside) return;
+  for (unsigned other = threadIdx.x + columns; other < blockDim.x; other += columns) {
+    for (int j = 0; j < kVector; ++j) {
+      scale_sum.x[j] += scale_sums[other].x[j];
+      shift_sum.x[j] += shift_sums[other].x[j];
+    }
+  }
+  float* part = parts + static_cast<std::int64_t>(blockIdx.x) * 2 * shape.channels + place.channel;
+  store(part, scale_sum);
+  store(part + shape.channels, shift_sum);
+}
+
+/// One warp for each of the 2 · channels sums.
+__global__ void __launch_bounds__(kThreads)
+    total(const float* __restrict__ parts, int count, std::int64_t channels,
+          float* __restrict__ scale_gradient, float* __restrict__ shift_gradient) {
+  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 32;
+  if (column >= 2 * channels) return;
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x) % 32; i < count; i += 32) {
+    sum += parts[i * 2 * channels + column];
+  }
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(~0U, sum, offset);
+  if (threadIdx.x % 32 > 0) return;
+  (column < channels ? scale_gradient[column] : shift_gradient[column - channels]) =
+      static_cast<float>(sum);
+}
+
+void check_launch() {
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess) {
+    throw std::runtime_error(std::string("a CUDA kernel was refused: ") +
+                             cudaGetErrorString(error));
+  }
+}
+
+}  // namespace
+
+std::int64_t norm_parts(const NormShape& shape) {
+  return Grid(shape).blocks.x;
+}
+
+template <class T>
+void queue_norm(const NormShape& shape, const NormParameters& parameters, const T* input, T* output,
+                cudaStream_t stream) {
+  const Grid grid(shape);
+  normalise<<<grid.blocks, grid.threads(), 0, stream>>>(shape, parameters, input, output,
+                                                        grid.columns);
+  check_launch();
+}
+
+template <class T>
+void queue_norm_backward(const NormShape& shape, const NormParameters& parameters, const T* input,
+                         const T* output_gradient, T* input_gradient, float* parts,
+                         float* scale_gradient, float* shift_gradient, cudaStream_t stream) {
+  const Grid grid(shape);
+  normalise_backward<<<grid.blocks, grid.threads(), 0, stream>>>(
+      shape, parameters, input, output_gradient, input_gradient, parts, grid.columns);
+  const std::int64_t warps = 2 * shape.channels;
+  total<<<static_cast<unsigned>((warps * 32 + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
+      parts, static_cast<int>(grid.blocks.x), shape.channels, scale_gradient, shift_gradient);
+  check_launch();
+}
+
+#define GALA_CUDA_NORM(T)                                                                        \
+  template void queue_norm(const NormShape&, const NormParameters&, const T*, T*, cudaStream_t); \
+  template void queue_norm_backward(const NormShape&, const NormParameters&, const T*, const T*, \
+                                    T*, float*, float*, float*, cudaStream_t)
+
+GALA_CUDA_NORM(float);
+GALA_CUDA_NORM(__nv_bfloat16);
+
+}  // namespace gala

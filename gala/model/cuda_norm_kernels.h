@@ -1,0 +1,37 @@
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace gala {
+
+/// Maps of `rows` places with `channels` values each, side by side; the number of channels is a
+/// multiple of four.
+struct NormShape {
+  std::int64_t rows;
+  std::int64_t channels;
+  float epsilon;
+};
+
+/// Statistics and affine part, float32, one value a channel.
+struct NormParameters {
+  const float* scale;
+  const float* shift;
+  const float* mean;
+  const float* variance;
+};
+
+/// Parts of the sums over places that a backward pass leaves: rows of 2 · channels floats.
+std::int64_t norm_parts(const NormShape& shape);
+
+// T is float or __nv_bfloat16.
+template <class T>
+void queue_norm(const NormShape& shape, const NormParameters& parameters, const T* input, T* output,
+                cudaStream_t stream);
+/// `parts` holds norm_parts rows; the gradients of scale and shift are float32.
+template <class T>
+void queue_norm_backward(const NormShape& shape, const NormParameters& parameters, const T* input,
+                         const T* output_gradient, T* input_gradient, float* parts,
+                         float* scale_gradient, float* shift_gradient, cudaStream_t stream);
+
+}  // namespace gala

@@ -1,0 +1,89 @@
+// Normalisation with fixed statistics: our kernels against LibTorch's own operation.
+#include "gala/model/cuda_norm.h"
+
+#include "tests/cuda/device.h"
+
+namespace gala {
+namespace {
+
+class CudaNorm : public OnCuda {};
+
+struct Inputs {
+  at::Tensor input, scale, shift, mean, variance, weight;
+
+  Inputs(std::int64_t images, std::int64_t channels, std::int64_t size, at::ScalarType type) {
+    at::manual_seed(4);
+    const auto device = at::TensorOptions(at::kCUDA);
+    input = at::randn({images, channels, size, size}, device)
+                .to(type)
+                .contiguous(at::MemoryFormat::ChannelsLast);
+    weight = at::randn({images, channels, size, size}, device)
+                 .to(type)
+                 .contiguous(at::MemoryFormat::ChannelsLast);
+    scale = at::randn({channels}, device) + 1;
+    shift = at::randn({channels}, device);
+    mean = at::randn({channels}, device);
+    variance = at::rand({channels}, device) + 0.1;
+    for (at::Tensor* leaf : {&input, &scale, &shift}) leaf->requires_grad_();
+  }
+  /// Output and gradients under one of two implementations.
+  template <class Norm>
+  std::vector<at::Tensor> run(const Norm& norm) {
+    for (at::Tensor* leaf : {&input, &scale, &shift}) leaf->mutable_grad() = at::Tensor();
+    const at::Tensor output = norm(*this);
+    (output * weight).sum(at::kDouble).backward();
+    return {output.detach(), input.grad(), scale.grad(), shift.grad()};
+  }
+};
+
+at::Tensor ours(const Inputs& in) {
+  return cuda_norm(in.input, in.scale, in.shift, in.mean, in.variance, 1e-5);
+}
+
+at::Tensor theirs(const Inputs& in) {
+  return at::batch_norm(in.input, in.scale, in.shift, in.mean, in.variance, false, 0, 1e-5, true);
+}
+
+TEST_F(CudaNorm, IsLibTorchsNormForwardAndBackward) {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    for (const std::int64_t channels : {4, 12, 64, 160, 640, 1024, 1100, 2048}) {
+      for (const auto& [images, size] : {std::pair{1, 1}, {1, 7}, {3, 14}, {16, 28}}) {
+        Inputs inputs(images, channels, size, type);
+        const auto found = inputs.run(ours), expected = inputs.run(theirs);
+        const double tolerance = type == at::kFloat ? 2e-5 : 2e-2;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          const double scale = expected[i].abs().max().item<double>() + 1e-3;
+          const double difference =
+              (found[i].to(at::kFloat) - expected[i].to(at::kFloat)).abs().max().item<double>();
+          EXPECT_LT(difference, tolerance * scale)
+              << i << " of " << channels << " channels, " << images << " images of " << size;
+        }
+        EXPECT_TRUE(found[1].is_contiguous(at::MemoryFormat::ChannelsLast));
+      }
+    }
+  }
+}
+
+TEST_F(CudaNorm, GivesTheSameBitsEveryTime) {
+  Inputs inputs(32, 64, 56, at::kFloat);
+  const auto first = inputs.run(ours);
+  for (int i = 0; i < 5; ++i) {
+    const auto again = inputs.run(ours);
+    for (std::size_t k = 0; k < first.size(); ++k) EXPECT_TRUE(at::equal(first[k], again[k]));
+  }
+}
+
+TEST_F(CudaNorm, LeavesOtherLayoutsTypesAndWidthsToLibTorch) {
+  const Inputs good(2, 8, 4, at::kFloat), odd(2, 6, 4, at::kFloat);
+  EXPECT_TRUE(ours(good).defined());
+  EXPECT_FALSE(ours(odd).defined());
+  EXPECT_FALSE(cuda_norm(good.input.detach().contiguous(), good.scale, good.shift, good.mean,
+                         good.variance, 1e-5)
+                   .defined());
+  EXPECT_FALSE(cuda_norm(good.input.detach().to(at::kHalf), good.scale, good.shift, good.mean,
+                         good.variance, 1e-5)
+                   .defined());
+}
+
+}  // namespace
+}  // namespace gala
