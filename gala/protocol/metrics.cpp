@@ -90,8 +90,8 @@ std::optional<int> fixed_block(const Record& record) {
   const std::string* layers = select.find("layers");
   int block = 0;
   if (select.name != "fixed" || record.spec.partition != "block" || !layers ||
-      !layers->starts_with("block") ||
-      !parse_value(std::string_view(*layers).substr(5), block) || block < 1) {
+      !layers->starts_with("block") || !parse_value(std::string_view(*layers).substr(5), block) ||
+      block < 1) {
     return std::nullopt;
   }
   return block;
@@ -134,7 +134,7 @@ std::vector<BlockStudy> study_blocks(std::span<const Placed> runs) {
       return same_shift(other.shift, *run.labels);
     });
     if (study == studies.end()) {
-      study = studies.insert(studies.end(), {});
+      study = studies.insert(studies.end(), BlockStudy{});
       study->shift.dataset = run.labels->dataset;
       study->shift.backbone = run.labels->backbone;
       study->shift.environment = run.labels->environment;

@@ -50,9 +50,9 @@ std::vector<Placed> placed_runs(const std::vector<Record>& records, const std::s
 
 /// One shift under one loss, seen through runs that adapt one block alone.
 struct BlockStudy {
-  Labels shift;                          ///< dataset, backbone, environment, trial, loss
-  std::map<int, const Record*> blocks;   ///< by block, from 1
-  const Record* best = nullptr;          ///< of them, by accuracy while adapting
+  Labels shift;                         ///< dataset, backbone, environment, trial, loss
+  std::map<int, const Record*> blocks;  ///< by block, from 1
+  const Record* best = nullptr;         ///< of them, by accuracy while adapting
   const Record* worst = nullptr;
 };
 

@@ -57,7 +57,8 @@ double score_of(std::span<const Placed> runs, SelectionRule rule) {
 /// Elects among the sets of one scope and adds the winner's runs.
 HyperChoice elect(const Labels& scope, const std::map<Hyper, std::vector<Placed>>& sets,
                   SelectionRule rule, std::vector<Placed>& winners) {
-  HyperChoice choice{.scope = scope};
+  HyperChoice choice;
+  choice.scope = scope;
   std::set<Cell> needed;
   std::set<std::string> datasets;
   for (const auto& [hyper, runs] : sets) {
