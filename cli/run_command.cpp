@@ -42,7 +42,8 @@ void add_run_command(CLI::App& program) {
       ->add_option("--only", flags->only,
                    "runs with NAME=VALUE only; NAME is a name of the plan, or row; may be given "
                    "several times")
-      ->type_name("NAME=VALUE");
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   command->add_option("--shard", flags->shard, "part I of N, for work spread over machines")
       ->type_name("I/N");
   command

@@ -1,6 +1,5 @@
 #include "cli/run_plan.h"
 
-#include <ATen/Context.h>
 #include <fmt/format.h>
 #include <gala_commit.h>
 
@@ -41,6 +40,7 @@ Machine decide_machine(const RunFlags& flags) {
       machine.device.is_cuda()
           ? static_cast<int>(std::clamp<std::int64_t>(cores / flags.jobs, 1, 8))
           : 1;
+  machine.layout = parse_flag<Layout>("--layout", flags.layout);
   machine.version = GALA_VERSION;
   machine.commit = GALA_COMMIT;
   machine.command = flags.command;
@@ -53,34 +53,35 @@ std::vector<std::pair<std::string, std::string>> parse_conditions(
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      fail<ConfigError>("--only {}: expected NAME=VALUE, such as dataset=PACS", text);
+      fail<ConfigError>("{}: expected NAME=VALUE, such as dataset=PACS", text);
     }
     conditions.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return conditions;
 }
 
-/// Arithmetic is a setting of the whole program.
+/// TF32 is a switch of the whole program.
 void set_precision(const std::vector<const ReadyRun*>& runs, const Machine& machine,
                    Problems& problems) {
-  const std::string tf32 = format_value(Precision::kTf32);
-  const auto count = std::count_if(
-      runs.begin(), runs.end(), [&](const ReadyRun* run) { return run->spec.precision == tf32; });
-  if (count > 0 && count < static_cast<std::ptrdiff_t>(runs.size())) {
-    problems.add("runs of different precision cannot go side by side: use --only precision=...");
+  if (runs.empty()) return;
+  Precision precision{};
+  parse_value(runs.front()->spec.precision, precision);
+  for (const ReadyRun* run : runs) {
+    if (run->spec.precision == runs.front()->spec.precision) continue;
+    return problems.add(
+        "runs of different precision cannot go side by side: use --only precision=...");
   }
-  if (count > 0 && !machine.device.is_cuda()) {
-    problems.add(fmt::format("precision {} needs --device cuda", tf32));
+  if (precision == Precision::kTf32 && !machine.device.is_cuda()) {
+    problems.add(fmt::format("precision {} needs --device cuda", format_value(precision)));
   }
-  at::globalContext().setAllowTF32CuDNN(count > 0);
-  at::globalContext().setAllowTF32CuBLAS(count > 0);
+  if (machine.device.is_cuda()) allow_tf32(precision);
 }
 
 void open_store(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   problems.attempt("--store", [&] {
     const bool there =
         std::filesystem::exists(std::filesystem::path(flags.store) / "records.jsonl");
-    if (!flags.dry_run) {
+    if (!flags.dry_run && problems.empty()) {
       opened.store.emplace(flags.store, Store::Access::kWrite);
     } else if (there) {
       opened.store.emplace(flags.store, Store::Access::kRead);
@@ -89,7 +90,8 @@ void open_store(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
 }
 
 void find_work(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
-  const Shard shard = flags.shard.empty() ? Shard{} : Shard::parse(flags.shard);
+  Shard shard;
+  if (!flags.shard.empty() && problems.empty()) shard = Shard::parse(flags.shard);
   if (opened.store) {
     opened.to_do = runs_to_do(opened.runs, *opened.store, shard);
   } else {
@@ -101,17 +103,20 @@ void find_work(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   set_precision(opened.to_do, opened.machine, problems);
 }
 
-/// Everything that can be wrong is found here, before the first run. The store is opened last, so
-/// that a plan with mistakes makes no folder.
+/// Everything that can be wrong is found here, before the first run. The store is opened late, and
+/// only for reading when something is wrong: a plan with mistakes makes no folder.
 void open_plan(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   opened.plan = read_plan(flags.plan, problems);
   problems.throw_if_any(flags.plan);
   problems.attempt("machine", [&] { opened.machine = decide_machine(flags); });
-  problems.attempt("filter", [&] { keep_only(opened.plan, parse_conditions(flags.only)); });
-  if (!flags.shard.empty()) Shard::parse(flags.shard);
+  problems.attempt("--only", [&] { keep_only(opened.plan, parse_conditions(flags.only)); });
+  if (!flags.shard.empty()) {
+    problems.attempt("--shard", [&] { Shard::parse(flags.shard); });
+  }
+  if (opened.plan.runs.empty()) return;
   opened.runs = resolve(opened.plan, flags.root, problems);
-  if (problems.empty() || flags.dry_run) open_store(flags, opened, problems);
-  if (opened.store || problems.empty() || flags.dry_run) find_work(flags, opened, problems);
+  open_store(flags, opened, problems);
+  find_work(flags, opened, problems);
 }
 
 int make_runs(const RunFlags& flags, OpenedPlan& opened) {
@@ -158,6 +163,11 @@ int run_plan(const RunFlags& flags) {
   OpenedPlan opened;
   Problems problems;
   open_plan(flags, opened, problems);
+  if (opened.plan.runs.empty() && problems.empty()) {
+    std::cout << fmt::format("{}: {}\nThis plan has no runs.\n", opened.plan.name,
+                             opened.plan.title);
+    return 0;
+  }
   if (flags.dry_run) {
     print_dry_run(opened.plan, opened.runs, opened.to_do, opened.store ? &*opened.store : nullptr,
                   opened.machine);

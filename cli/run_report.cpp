@@ -163,8 +163,9 @@ void print_dry_run(const ExperimentPlan& plan, const std::vector<ReadyRun>& runs
   }
   std::cout << format_table(rows);
   std::cout << fmt::format(
-      "\n{}: {} runs asked for, {} different and complete; {} recorded, {} to "
-      "do ({} images)\n",
+      "\n{}: {} runs asked for; {} different ones can be made, of them {} are recorded and {} to "
+      "do "
+      "({} images)\n",
       plan.name, plan.runs.size(), runs.size(), recorded, to_do.size(), with_commas(images));
   if (to_do.empty()) return;
   if (timed == 0) {

@@ -1,5 +1,7 @@
 #include "gala/protocol/continual.h"
 
+#include <filesystem>
+
 namespace gala {
 
 RunDefaults ContinualProtocol::defaults() const {
@@ -19,6 +21,14 @@ TestBed ContinualProtocol::open() const {
                         {"generate", format_value(options_.generate)},
                         {"seed", format_value(options_.seed)},
                         {"frost", options_.frost}}};
+  if (!options_.generate && !options_.path.empty() && !std::filesystem::exists(options_.path)) {
+    fail<ConfigError>(
+        "{} is missing; the published arrays go there, or make them: gala corrupt --data "
+        "{}:path={} "
+        "--corruption {} --severity {} --out {}",
+        options_.path, set, options_.clean.empty() ? "CLEAN" : options_.clean, options_.corruption,
+        options_.severity, options_.path);
+  }
   TestBed bed;
   bed.protocol = without_folders(options_to_spec("continual", options_));
   bed.target = open_data(corrupted);

@@ -50,6 +50,11 @@ Performance::Performance(const ReadyRun& run, const Machine& machine, SourceCach
       weight_hash_(weight_hash(*model_)) {
   check_classes(run.bed->target, *model_);
   model_->to(machine.device);
+  Precision precision{};
+  parse_value(run.spec.precision, precision);
+  model_->set_precision(precision);
+  const std::int64_t size = model_->preprocessing().size;
+  set_layout(*model_, machine.layout, {run.method.batch_size, 3, size, size});
 }
 
 LoaderOptions Performance::loader_options() const {

@@ -126,6 +126,8 @@ class PlanReader {
  private:
   void read_heading(const toml::table& table);
   const toml::table* section(const toml::table& table, const char* name, bool needed);
+  std::vector<toml::table> tables_of(const toml::table& table, const char* name);
+  void read_row(toml::table row, const Axes& common, bool only_one);
   void lay_out(const std::string& row, const Axes& axes, const std::vector<std::string>& hyper);
   void add_run(const std::string& row, const Axes& axes, const Values& values,
                const std::vector<std::string>& hyper);
@@ -153,6 +155,7 @@ std::vector<std::string> PlanReader::read_hyper(const toml::table& table,
                                                 const std::string& where) {
   const toml::node* node = table.get("hyper");
   if (!node) return hyper_;
+  if (node->is_array() && node->as_array()->empty()) return {};
   const auto axis = read_axis(where, "hyper", *node, problems_);
   return axis ? axis->values : hyper_;
 }
@@ -178,8 +181,33 @@ void PlanReader::read_heading(const toml::table& table) {
   hyper_ = read_hyper(*heading, "plan");
 }
 
+/// The tables of [[row]] or [[case]]; a single empty one when there are none.
+std::vector<toml::table> PlanReader::tables_of(const toml::table& table, const char* name) {
+  const toml::node* node = table.get(name);
+  std::vector<toml::table> tables;
+  if (node && !node->is_array_of_tables()) {
+    problems_.add(fmt::format("line {}: {} must be sections: [[{}]]", line_of(*node), name, name));
+  } else if (node) {
+    for (const toml::node& item : *node->as_array()) tables.push_back(*item.as_table());
+  }
+  if (tables.empty()) tables.emplace_back();
+  return tables;
+}
+
+void PlanReader::read_row(toml::table row, const Axes& common, bool only_one) {
+  const auto* given = row.get_as<std::string>("name");
+  const std::string name = given ? given->get() : only_one ? plan_.title : "";
+  if (name.empty()) problems_.add(fmt::format("line {}: row.name is missing", line_of(row)));
+  const std::vector<std::string> hyper = read_hyper(row, "row");
+  row.erase("name");
+  row.erase("hyper");
+  const Axes axes = overlay(common, read_axes("row", row, problems_));
+  check_names(axes);
+  lay_out(name, axes, hyper);
+}
+
 void PlanReader::read(const toml::table& table) {
-  const std::vector<std::string> known = {"plan", "run", "axes", "row"};
+  const std::vector<std::string> known = {"plan", "run", "axes", "case", "row"};
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -187,6 +215,8 @@ void PlanReader::read(const toml::table& table) {
                               node.is_table() ? "section" : "key", name, suggestion(name, known)));
   }
   read_heading(table);
+  // A plan of nothing but a heading stands for a figure that needs no runs.
+  if (table.size() == 1 && table.contains("plan")) return;
   Axes common;
   if (const toml::table* run = section(table, "run", true)) {
     common = read_axes("run", *run, problems_);
@@ -194,25 +224,10 @@ void PlanReader::read(const toml::table& table) {
   if (const toml::table* axes = section(table, "axes", false)) {
     common = overlay(std::move(common), read_axes("axes", *axes, problems_));
   }
-  const toml::node* rows = table.get("row");
-  if (!rows) {
-    check_names(common);
-    lay_out(plan_.title, common, hyper_);
-  } else if (!rows->is_array_of_tables()) {
-    problems_.add(fmt::format("line {}: rows must be sections: [[row]]", line_of(*rows)));
-  } else {
-    for (const toml::node& node : *rows->as_array()) {
-      toml::table row = *node.as_table();
-      const std::string name =
-          row.get_as<std::string>("name") ? **row.get_as<std::string>("name") : "";
-      if (name.empty()) problems_.add(fmt::format("line {}: row.name is missing", line_of(node)));
-      const std::vector<std::string> hyper = read_hyper(row, "row");
-      row.erase("name");
-      row.erase("hyper");
-      const Axes axes = overlay(common, read_axes("row", row, problems_));
-      check_names(axes);
-      lay_out(name, axes, hyper);
-    }
+  const std::vector<toml::table> rows = tables_of(table, "row");
+  for (const toml::table& one : tables_of(table, "case")) {
+    const Axes axes = overlay(common, read_axes("case", one, problems_));
+    for (const toml::table& row : rows) read_row(row, axes, !table.contains("row"));
   }
   const std::vector<std::string> names = run_names();
   for (const auto& [name, line] : variables_) {
@@ -259,8 +274,8 @@ void PlanReader::add_run(const std::string& row, const Axes& axes, const Values&
   };
   PlannedRun run;
   run.labels.plan = plan_.name;
-  run.labels.row = row;
   std::set<std::string> unknown;
+  run.labels.row = fill_in(row, values, used_, unknown);
   for (const auto& [name, text] : values) {
     run.values[name] = fill_in(text, values, used_, unknown);
     // A value may refer to one that refers to another.
@@ -294,7 +309,7 @@ void PlanReader::add_run(const std::string& row, const Axes& axes, const Values&
       run.labels.hyper[name] = found->second;
     }
   }
-  run.values["row"] = row;
+  run.values["row"] = run.labels.row;
   for (const Axis& axis : axes) {
     if (axis.varies && axis.values.size() > 1) run.axes.push_back(axis.name);
   }
@@ -343,11 +358,11 @@ void keep_only(ExperimentPlan& plan,
       }
     }
     if (values.empty()) {
-      fail<ConfigError>("--only {}={}: the plan has no \"{}\"{}", name, value, name,
+      fail<ConfigError>("{}={}: the plan has no \"{}\"{}", name, value, name,
                         suggestion(name, {names.begin(), names.end()}));
     }
     if (!values.contains(value)) {
-      fail<ConfigError>("--only {}={}: no run has this value{}", name, value,
+      fail<ConfigError>("{}={}: no run has this value{}", name, value,
                         suggestion(value, {values.begin(), values.end()}));
     }
     wanted[name].insert(value);

@@ -12,15 +12,6 @@
 
 namespace gala {
 
-/// Floating-point arithmetic of a run.
-enum class Precision {
-  kFloat32,
-  kTf32  ///< products with 10 bits on a GPU that has them
-};
-constexpr std::array<std::string_view, 2> enum_names(Precision) {
-  return {"float32", "tf32"};
-}
-
 enum class HeadRule { kAuto, kAdapt, kFreeze };
 constexpr std::array<std::string_view, 3> enum_names(HeadRule) {
   return {"auto", "adapt", "freeze"};

@@ -47,8 +47,8 @@ std::string compiler() {
 nlohmann::json Machine::provenance() const {
   return {{"gala", version},           {"commit", commit},       {"compiler", compiler()},
           {"libtorch", TORCH_VERSION}, {"device", device.str()}, {"cpu", processor()},
-          {"threads", threads},        {"jobs", jobs},           {"date", utc_now()},
-          {"command", command}};
+          {"threads", threads},        {"jobs", jobs},           {"layout", format_value(layout)},
+          {"date", utc_now()},         {"command", command}};
 }
 
 std::int64_t peak_memory(const c10::Device& device, std::string& of) {

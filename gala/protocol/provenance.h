@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "gala/model/layout.h"
+
 namespace gala {
 
 /// The machine and the program a run is made with.
@@ -13,7 +15,8 @@ struct Machine {
   int threads = 1;         ///< of each run, on the CPU
   int loader_threads = 1;  ///< of each run
   int jobs = 1;            ///< runs side by side
-  std::string version;     ///< of gala
+  Layout layout = Layout::kContiguous;
+  std::string version;  ///< of gala
   std::string commit;
   std::string command;  ///< as it was typed
 

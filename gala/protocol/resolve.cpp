@@ -53,6 +53,8 @@ class Resolver {
   Resolver(const ExperimentPlan& plan, fs::path root) : plan_(plan), root_(std::move(root)) {}
 
   ReadyRun resolve(const PlannedRun& planned);
+  /// Adds what is wrong with a run that could not be resolved, each thing once.
+  void explain(const PlannedRun& planned, const std::string& problem, Problems& problems);
 
  private:
   const OpenBed& open_bed(const std::string& protocol);
@@ -65,6 +67,8 @@ class Resolver {
   std::map<std::string, SourceModel> sources_;
   std::map<std::string, std::unique_ptr<Model>> prototypes_;
   std::map<std::string, std::string> failures_;  ///< what could not be opened, and why
+  std::map<std::string, std::string> source_failures_;
+  std::set<std::string> said_;
 };
 
 const OpenBed& Resolver::open_bed(const std::string& text) {
@@ -92,7 +96,15 @@ const SourceModel& Resolver::open_model(const RunRequest& request, std::int64_t 
       classes, request.weights.empty() && request.train.empty() ? request.seed : 0);
   const auto found = sources_.find(name);
   if (found != sources_.end()) return found->second;
-  return sources_[name] = find_source(request, plan_.path.parent_path(), root_, classes);
+  if (const auto failed = source_failures_.find(name); failed != source_failures_.end()) {
+    throw ConfigError(failed->second);
+  }
+  try {
+    return sources_[name] = find_source(request, plan_.path.parent_path(), root_, classes);
+  } catch (const Error& error) {
+    source_failures_[name] = error.what();
+    throw;
+  }
 }
 
 Model& Resolver::prototype(const Spec& network) {
@@ -159,6 +171,23 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
   return run;
 }
 
+void Resolver::explain(const PlannedRun& planned, const std::string& problem, Problems& problems) {
+  const auto say = [&](const std::string& text) {
+    if (!text.empty() && said_.insert(text).second) problems.add(text);
+  };
+  if (!failures_.contains(planned.request.protocol)) {
+    return say(fmt::format("{}: {}", planned.describe(), problem));
+  }
+  // The same missing folder stops many runs: it is named once. Their weights may be missing too.
+  say(problem);
+  constexpr std::int64_t kAnyClasses = 2;
+  try {
+    say(open_model(planned.request, kAnyClasses).missing);
+  } catch (const Error& error) {
+    say(error.what());
+  }
+}
+
 }  // namespace
 
 Spec below_root(Spec spec, const fs::path& root) {
@@ -174,7 +203,6 @@ std::vector<ReadyRun> resolve(const ExperimentPlan& plan, const fs::path& root,
   Resolver resolver(plan, root);
   std::vector<ReadyRun> runs;
   std::map<std::string, std::size_t> by_key;
-  std::set<std::string> said;
   for (const PlannedRun& planned : plan.runs) {
     try {
       ReadyRun run = resolver.resolve(planned);
@@ -188,10 +216,7 @@ std::vector<ReadyRun> resolve(const ExperimentPlan& plan, const fs::path& root,
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
-      // The same missing folder stops many runs: it is named once, with the first of them.
-      if (said.insert(error.what()).second) {
-        problems.add(fmt::format("{}: {}", planned.describe(), error.what()));
-      }
+      resolver.explain(planned, error.what(), problems);
     }
   }
   return runs;

@@ -143,7 +143,7 @@ Shard Shard::parse(const std::string& text) {
   if (slash == std::string::npos || !parse_value(all.substr(0, slash), shard.number) ||
       !parse_value(all.substr(slash + 1), shard.count) || shard.count < 1 || shard.number < 1 ||
       shard.number > shard.count) {
-    fail<ConfigError>("--shard {}: expected I/N with I from 1 to N, such as 2/8", text);
+    fail<ConfigError>("{}: expected I/N with I from 1 to N, such as 2/8", text);
   }
   return shard;
 }
@@ -166,9 +166,7 @@ void check_weights(const std::vector<const ReadyRun*>& runs, Problems& problems)
   std::set<std::string> said;
   for (const ReadyRun* run : runs) {
     const std::string& missing = run->source.missing;
-    if (!missing.empty() && said.insert(missing).second) {
-      problems.add(fmt::format("{}: {}", run->name, missing));
-    }
+    if (!missing.empty() && said.insert(missing).second) problems.add(missing);
   }
 }
 

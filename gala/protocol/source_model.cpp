@@ -2,15 +2,11 @@
 
 #include "gala/model/weights.h"
 #include "gala/protocol/method.h"
-#include "gala/protocol/protocol.h"
 
 namespace gala {
 namespace {
 
 namespace fs = std::filesystem;
-struct PlanSetting {
-  std::string name, value;
-};
 
 template <class Part>
 nlohmann::json section_of(const Part& part) {
@@ -37,7 +33,7 @@ Training read_training(const RunRequest& request, const fs::path& folder) {
       command += fmt::format(" --set {}={}", name, value);
     }
   }
-  Training training{read_train_plan(path, problems), command};
+  Training training{read_train_plan(path, problems, settings), command};
   problems.throw_if_any(path.string());
   return training;
 }
@@ -51,7 +47,7 @@ nlohmann::json identity_in(const nlohmann::json& metadata) {
     settings.push_back({name, value.is_string() ? value.get<std::string>() : value.dump()});
   }
   Problems problems;
-  const TrainPlan plan = parse_train_plan(record->at("plan"), problems);
+  const TrainPlan plan = parse_train_plan(record->at("plan"), problems, settings);
   if (!problems.empty()) return nullptr;
   return training_identity(plan);
 }
@@ -71,6 +67,17 @@ std::string difference(const nlohmann::json& found, const nlohmann::json& wanted
   return "their plans differ";
 }
 
+/// Where a set lies is no matter, but the folder's own name says which set it is.
+std::string with_last_folder(const std::string& data) {
+  Spec spec = Spec::parse(data);
+  if (const std::string* path = spec.find("path")) {
+    fs::path folder = fs::path(*path).lexically_normal();
+    if (!folder.has_filename()) folder = folder.parent_path();
+    spec.set("path", folder.filename().string());
+  }
+  return spec.to_string();
+}
+
 std::string hash_of_file(const fs::path& path, const Spec& network) {
   const auto model = make_from_registry(model_registry(), network);
   load_weights(*model, path);
@@ -88,9 +95,9 @@ nlohmann::json training_identity(const TrainPlan& plan) {
   json["train"].erase("checkpoint_every");
   for (const char* name : {"train", "evaluation"}) {
     const std::string data = json["data"][name];
-    if (!data.empty()) json["data"][name] = without_folders(Spec::parse(data)).to_string();
+    if (!data.empty()) json["data"][name] = with_last_folder(data);
   }
-  json["model"]["init"] = fs::path(plan.model.weights).filename().string();
+  json["model"]["init"] = fs::path(plan.model.init).filename().string();
   return json;
 }
 
