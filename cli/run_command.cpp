@@ -16,7 +16,7 @@ constexpr char kFooter[] =
     "Examples:\n"
     "  gala run plans/table2.toml --store results --dry-run\n"
     "  gala run plans/table2.toml --store results --device cuda\n"
-    "  gala run plans/table1.toml --store results --only dataset=PACS --shard 2/8";
+    "  gala run plans/table1.toml --store results --only set=PACS --shard 2/8";
 
 /// The command as it was typed, for the records.
 std::string typed_command() {
