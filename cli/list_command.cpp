@@ -51,7 +51,7 @@ const std::vector<Kind>& kinds() {
        [] {
          return describe_registry<Stream, const DataSource&, std::uint64_t>(stream_registry());
        }},
-      {"protocols", "protocol in a plan of gala run",
+      {"protocols", "protocol = in a plan of `gala run`",
        [] { return describe_registry<Protocol>(protocol_registry()); }},
       {"corruptions", "--corruption", [] { return describe_corruptions(); }},
   };

@@ -1,5 +1,6 @@
 #include "cli/run_plan.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <gala_commit.h>
 
@@ -31,15 +32,14 @@ struct OpenedPlan {
 Machine decide_machine(const RunFlags& flags) {
   Machine machine;
   machine.device = parse_device(flags.device);
-  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  // Not the number of cores: OMP_NUM_THREADS may say otherwise.
+  const int threads = std::max(1, at::get_num_threads());
   machine.jobs = static_cast<int>(flags.jobs);
-  machine.threads = static_cast<int>(
-      flags.threads > 0 ? flags.threads : std::max<std::int64_t>(1, cores / flags.jobs));
+  machine.threads =
+      flags.threads > 0 ? static_cast<int>(flags.threads) : std::max(1, threads / machine.jobs);
   // A CPU needs its cores for the network; a GPU is fed by as many as are of use.
-  machine.loader_threads =
-      machine.device.is_cuda()
-          ? static_cast<int>(std::clamp<std::int64_t>(cores / flags.jobs, 1, 8))
-          : 1;
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  machine.loader_threads = machine.device.is_cuda() ? std::clamp(cores / machine.jobs, 1, 8) : 1;
   machine.layout = parse_flag<Layout>("--layout", flags.layout);
   machine.version = GALA_VERSION;
   machine.commit = GALA_COMMIT;

@@ -106,6 +106,15 @@ void print_table(const std::vector<Placed>& runs, bool with_hyper) {
   std::cout << format_table(rows);
 }
 
+/// What a rule's choices rest on, so that nobody takes a part for the whole.
+std::set<std::string> datasets_of(const Selected& selected) {
+  std::set<std::string> names;
+  for (const HyperChoice& choice : selected.choices) {
+    names.insert(choice.datasets.begin(), choice.datasets.end());
+  }
+  return names;
+}
+
 void print_unfound(const Selected& selected) {
   for (const HyperChoice& choice : selected.choices) {
     if (choice.found) continue;
@@ -186,13 +195,15 @@ void print_results(const ExperimentPlan& plan, const std::vector<Record>& record
     std::cout << fmt::format("{} places have several records: the later ones are shown\n",
                              contested);
   }
+  for (const std::string& sentence : mixed_weights(runs)) std::cout << sentence << '\n';
   const bool grid = std::any_of(runs.begin(), runs.end(),
                                 [](const Placed& run) { return !run.labels->hyper.empty(); });
   if (!grid) return print_table(runs, false);
   for (const SelectionRule rule : {SelectionRule::kPerLoss, SelectionRule::kPerDataset,
                                    SelectionRule::kTrainingDomain, SelectionRule::kOracle}) {
     const Selected selected = select_hyper(runs, rule);
-    std::cout << fmt::format("hyper-parameters by {}\n", format_value(rule));
+    std::cout << fmt::format("hyper-parameters by {} ({})\n", format_value(rule),
+                             fmt::join(datasets_of(selected), ", "));
     print_table(selected.runs, true);
     print_unfound(selected);
     std::cout << '\n';

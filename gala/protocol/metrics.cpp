@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "gala/base/options.h"
@@ -118,6 +119,24 @@ std::vector<Placed> placed_runs(const std::vector<Record>& records, const std::s
   }
   if (contested) *contested = cases;
   return runs;
+}
+
+std::vector<std::string> mixed_weights(std::span<const Placed> runs) {
+  std::map<std::string, std::set<std::string>> hashes;
+  std::map<std::string, std::string> first;
+  for (const Placed& run : runs) {
+    const std::string training = run.record->spec.training.dump();
+    hashes[training].insert(run.record->provenance.value("weight_hash", ""));
+    first.emplace(training, fmt::format("{} {} {} {}", run.labels->backbone, run.labels->dataset,
+                                        run.labels->environment, run.labels->trial));
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [training, different] : hashes) {
+    if (different.size() < 2) continue;
+    sentences.push_back(fmt::format("the source model of {} has {} different weights in these runs",
+                                    first[training], different.size()));
+  }
+  return sentences;
 }
 
 bool same_shift(const Labels& a, const Labels& b) {

@@ -48,6 +48,10 @@ struct Placed {
 std::vector<Placed> placed_runs(const std::vector<Record>& records, const std::string& plan,
                                 std::int64_t* contested = nullptr);
 
+/// Says, a sentence each, where runs that share a training plan were made with different weights:
+/// training was repeated in between, and need not have given the same bits.
+std::vector<std::string> mixed_weights(std::span<const Placed> runs);
+
 /// One shift under one loss, seen through runs that adapt one block alone.
 struct BlockStudy {
   Labels shift;                         ///< dataset, backbone, environment, trial, loss

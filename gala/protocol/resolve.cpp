@@ -118,6 +118,11 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
   if (request.protocol.empty()) fail<ConfigError>("protocol is missing");
   if (request.seed < 0) fail<ConfigError>("seed must be at least 0, not {}", request.seed);
   const OpenBed& open = open_bed(request.protocol);
+  for (const Domain& domain : open.bed->target.domains) {
+    if (!domain.data->labelled()) {
+      fail<ConfigError>("{} has no labels: nothing could be scored", domain.name);
+    }
+  }
   ReadyRun run;
   run.name = planned.describe();
   run.bed = open.bed;

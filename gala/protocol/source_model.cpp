@@ -43,7 +43,8 @@ nlohmann::json identity_in(const nlohmann::json& metadata) {
   const auto record = metadata.find("training");
   if (record == metadata.end() || !record->contains("plan")) return nullptr;
   std::vector<PlanSetting> settings;
-  for (const auto& [name, value] : record->value("parameters", nlohmann::json::object()).items()) {
+  const nlohmann::json parameters = record->value("parameters", nlohmann::json::object());
+  for (const auto& [name, value] : parameters.items()) {
     settings.push_back({name, value.is_string() ? value.get<std::string>() : value.dump()});
   }
   Problems problems;

@@ -124,5 +124,18 @@ TEST(Metrics, AContestedPlaceBelongsToTheLaterRun) {
   EXPECT_EQ(placed_runs(records, "").size(), 2u);
 }
 
+TEST(Metrics, SaysWhereWeightsAreMixed) {
+  std::vector<Record> records = {block_run(1, 10), block_run(2, 20), block_run(3, 30)};
+  records[0].provenance["weight_hash"] = "aa";
+  records[1].provenance["weight_hash"] = "aa";
+  records[2].provenance["weight_hash"] = "bb";
+  const std::vector<Placed> runs = placed_runs(records, "");
+  const std::vector<std::string> said = mixed_weights(runs);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0],
+            "the source model of ResNet-18 PACS sketch 10 has 2 different weights in these runs");
+  EXPECT_TRUE(mixed_weights(std::span(runs).first(2)).empty());
+}
+
 }  // namespace
 }  // namespace gala
