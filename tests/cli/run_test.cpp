@@ -1,82 +1,11 @@
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
-#include <algorithm>
-#include <chrono>
-#include <set>
-#include <thread>
-
-#include "gala/base/error.h"
-#include "tests/cli/run_gala.h"
+#include "tests/cli/run_command.h"
 
 namespace gala::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// `gala run` on the demo's images with a tiny network that knows nothing.
-class RunCommand : public GalaProgram {
- protected:
-  RunCommand() {
-    write("plan.toml", fmt::format(R"(
-[plan]
-name = "try"
-title = "A try"
-[run]
-protocol = 'continual:generate=yes,images=50,corruption="contrast,brightness",path={}/cifar10_test_2000.png'
-model = "wide_resnet:depth=10,width=1"
-batch_size = 25
-backbone = "tiny"
-[axes]
-loss = ["pseudo_label:beta=0.05", "shot"]
-seed = [0, 1]
-[[row]]
-name = "Source"
-select = "none"
-norm = "source"
-[[row]]
-name = "GALA"
-select = "gala:window=2"
-trace = true
-[[row]]
-name = "Random"
-select = "random"
-)",
-                                   GALA_TEST_ASSETS));
-  }
-
-  /// The records of a store by key, without what the machine and the clock put into them.
-  std::map<std::string, nlohmann::json> records(const std::string& store) const {
-    std::map<std::string, nlohmann::json> found;
-    for (const auto& line : read_json_lines(store + "/records.jsonl")) {
-      if (line.at("kind").get<std::string>() != "run") continue;
-      nlohmann::json record = line;
-      record.erase("cost");
-      record.erase("provenance");
-      EXPECT_TRUE(found.emplace(record.at("key").get<std::string>(), record).second);
-    }
-    return found;
-  }
-
-  /// Starts a run, waits until the store has `count` whole lines, and sends the signal.
-  Ending stop_after(std::size_t count, int signal, const std::string& arguments) {
-    const pid_t process = start(words(arguments), "", -1);
-    const auto lines = [&] {
-      const fs::path file = path("store/records.jsonl");
-      if (!fs::exists(file)) return std::size_t{0};
-      const std::string text = read("store/records.jsonl");
-      return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-    };
-    siginfo_t over{};
-    while (lines() < count && over.si_pid == 0) {
-      ::waitid(P_PID, static_cast<id_t>(process), &over, WEXITED | WNOHANG | WNOWAIT);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ::kill(process, signal);
-    return wait_for(process);
-  }
-};
 
 // Two seeds of Source, and of two methods with two losses.
 constexpr std::size_t kRuns = 2 + 2 * 2 * 2;
@@ -102,40 +31,6 @@ TEST_F(RunCommand, MakesRecordsOnceAndPrintsTheirTable) {
     EXPECT_NE(line.at("provenance").at("commit").get<std::string>(), "");
     EXPECT_EQ(line.at("labels").at("plan").get<std::string>(), "try");
   }
-}
-
-TEST_F(RunCommand, ScoresAsGalaAdaptDoes) {
-  write_source_weights();
-  for (const char* name : {"fog", "frost"}) {
-    write_pictures(fmt::format("C/{}.npy", name), 60, name[1] == 'o' ? 3 : 4);
-  }
-  write_labels("C/labels.npy", 60);
-  write("arrays.toml", R"(
-[plan]
-name = "arrays"
-title = "Arrays"
-[run]
-protocol = 'continual:path=C,corruption="fog,frost"'
-weights = "source.safetensors"
-batch_size = 20
-loss = "shot"
-select = "gala:window=2,opening_scale=1"
-optimizer = "adam:rate=0.05"
-)");
-  ASSERT_EQ(run("run arrays.toml --store store --threads 1").code, 0);
-  const Ending adapt =
-      run("adapt --weights source.safetensors --data cifar10c:path=C,corruption=\"fog,frost\" "
-          "--norm batch "
-          "--batch-size 20 --loss shot --select gala:window=2,opening_scale=1 --optimizer "
-          "adam:rate=0.05 --threads 1 --quiet");
-  ASSERT_EQ(adapt.code, 0) << adapt.err;
-  const nlohmann::json record = records("store").begin()->second;
-  EXPECT_FALSE(record.contains("source")) << "no clean images were named";
-  for (const auto& domain : record.at("domains")) {
-    const std::string line = fmt::format("{:.2f} %", 100 * domain.at("correct").get<double>() / 60);
-    EXPECT_CONTAINS(adapt.out, line);
-  }
-  EXPECT_NE(record.at("domains").at(0).at("correct"), record.at("domains").at(1).at("correct"));
 }
 
 TEST_F(RunCommand, GoesOnAfterBeingKilled) {
@@ -255,88 +150,6 @@ protocol = "domainbed:path=neither"
   write("file", "");
   EXPECT_EQ(run("run plan.toml --store file").code, 2);
   EXPECT_EQ(run("run plan.toml --store /dev/null/x").code, 2);
-}
-
-// The unit of the DomainBed experiments: train, run, keep the records, drop the weights.
-TEST_F(RunCommand, RunsFromATrainingPlanAndThenWithoutTheWeights) {
-  for (const char* environment : {"art", "cartoon", "photo"}) {
-    for (int i = 0; i < 20; ++i) {
-      write_png(fmt::format("data/PACS/{}/class{}/{}.png", environment, i % 2, i),
-                static_cast<std::uint64_t>(i));
-    }
-  }
-  write("train.toml", R"(
-[parameters]
-env = 0
-trial = 0
-[model]
-network = "wide_resnet:depth=10,width=1"
-[data]
-train = "domainbed:path=data/PACS,leave_out={env},split=in,trial={trial}"
-evaluation = "domainbed:path=data/PACS,leave_out={env},split=out,trial={trial}"
-sampling = "per_domain"
-[train]
-steps = 3
-batch_size = 4
-optimizer = "adam:rate=0.001"
-schedule = "constant"
-seed = "{trial}"
-evaluate_every = 2
-keep = "best"
-precision = "float32"
-[output]
-weights = "env{env}_trial{trial}.safetensors"
-)");
-  write("unit.toml", R"(
-[plan]
-name = "unit"
-title = "One unit"
-hyper = ["rate"]
-[run]
-protocol = "domainbed:path=data/PACS,env={env},trial={trial}"
-train = "train.toml"
-train_set = "env={env},trial={trial}"
-optimizer = "adam:rate={rate}"
-batch_size = 8
-env = 1
-trial = 2
-[axes]
-rate = [1e-4, 1e-3]
-[[row]]
-name = "ERM"
-select = "none"
-hyper = []
-[[row]]
-name = "GALA"
-[[row]]
-name = "Block {block}"
-select = "fixed:layers=block{block}"
-partition = "block"
-block = [1, 2, 3]
-)");
-  const Ending missing = run("run unit.toml --store store");
-  EXPECT_EQ(missing.code, 2);
-  const std::string make = "gala train train.toml --set env=1 --set trial=2";
-  EXPECT_CONTAINS(missing.err, "env1_trial2.safetensors is missing; to make it: " + make);
-  const Ending trained = run(make.substr(5));
-  ASSERT_EQ(trained.code, 0) << trained.err;
-  const Ending first = run("run unit.toml --store store");
-  ASSERT_EQ(first.code, 0) << first.err;
-  EXPECT_CONTAINS(first.out, "hyper-parameters by training_domain (PACS)");
-  EXPECT_CONTAINS(first.out, "rate=0.0001");
-  EXPECT_EQ(records("store").size(), 1u + 2 + 6);
-  fs::remove(path("env1_trial2.safetensors"));
-  const Ending without = run("run unit.toml --store store");
-  EXPECT_EQ(without.code, 0) << without.err;
-  EXPECT_EQ(without.out, first.out);
-  // Weights of another training are not taken for them.
-  ASSERT_EQ(run("train train.toml --set env=1 --set trial=2 --set train.steps=2 --out "
-                "env1_trial2.safetensors")
-                .code,
-            0);
-  const Ending wrong = run("run unit.toml --store other");
-  EXPECT_EQ(wrong.code, 2);
-  EXPECT_CONTAINS(wrong.err, "train.steps is \"2\" and should be \"3\"");
 }
 
 TEST_F(RunCommand, AFullDiskStopsItAndLosesNothing) {
