@@ -85,7 +85,7 @@ void Gatherer::take_step(const StepRecord& step) {
 void Gatherer::take(const Batch& batch, const Answer& answer, double load_ms, double answer_ms) {
   load_ms_ += load_ms;
   answer_ms_ += answer_ms;
-  const std::vector<std::int64_t> predictions = predictions_of(answer.logits);
+  const std::vector<std::int64_t>& predictions = answer.predictions;
   score(batch, predictions);
   const auto segment = static_cast<std::size_t>(batch.segment);
   const std::string& name = stream_.segments[segment].name;

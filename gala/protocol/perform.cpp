@@ -144,7 +144,7 @@ std::vector<Score> Performance::validate(Adapter& adapter) const {
     while (const std::optional<Batch> batch = loader.next()) {
       stop_if_asked();
       score.images += batch->size();
-      score.correct += count_correct(predictions_of(adapter.answer(batch->images).logits), *batch);
+      score.correct += count_correct(adapter.answer(batch->images).predictions, *batch);
     }
     scores.push_back(score);
   }
