@@ -106,7 +106,8 @@ Method decide_method(const RunRequest& request, const RunDefaults& defaults, Mod
   const RunRequest& wish = method.idle ? plain : request;
   const std::string optimizer = wish.optimizer.empty() ? defaults.optimizer : wish.optimizer;
   const Spec loss = written_out(Spec::parse(wish.loss), losses, Loss::kKind);
-  const std::string partition = wish.partition.empty() ? defaults.partition : wish.partition;
+  std::string partition = wish.partition;
+  if (partition.empty() && !method.idle) partition = defaults.partition;
 
   AdapterOptions& options = method.options;
   options.loss = loss.to_string();

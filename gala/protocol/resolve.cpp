@@ -170,7 +170,10 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
   run.labels.environment = open.bed->environment;
   if (run.labels.dataset.empty()) run.labels.dataset = open.bed->dataset;
   if (run.labels.backbone.empty()) run.labels.backbone = backbone_name(run.source.network);
-  if (!planned.values.contains("trial")) run.labels.trial = open.bed->trial;
+  if (!planned.values.contains("trial")) {
+    // What is repeated with another seed is another trial.
+    run.labels.trial = open.bed->environment.empty() ? request.seed : open.bed->trial;
+  }
   run.labels.loss = run.method.idle ? "" : Spec::parse(options.loss).name;
   if (run.method.idle) run.labels.hyper.clear();
   return run;
@@ -208,9 +211,17 @@ std::vector<ReadyRun> resolve(const ExperimentPlan& plan, const fs::path& root,
   Resolver resolver(plan, root);
   std::vector<ReadyRun> runs;
   std::map<std::string, std::size_t> by_key;
+  std::map<Labels, std::string> places;
   for (const PlannedRun& planned : plan.runs) {
     try {
       ReadyRun run = resolver.resolve(planned);
+      const auto [place, free] = places.emplace(run.labels, run.key);
+      if (!free && place->second != run.key) {
+        fail<ConfigError>(
+            "has the place of another run in the table: put what differs into the row's name, "
+            "group, "
+            "trial or hyper");
+      }
       const auto [found, fresh] = by_key.emplace(run.key, runs.size());
       if (fresh) {
         runs.push_back(std::move(run));

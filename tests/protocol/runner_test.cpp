@@ -226,6 +226,9 @@ TEST_F(RunnerTest, TinyDomainBedSharesItsRunsWithTheHeatMap) {
       ready("protocol = \"domainbed:path=PACS,env=3\"\npartition = \"block\"\n" + method);
   EXPECT_EQ(tiny[0].key, whole[0].key);
   EXPECT_EQ(tiny[0].labels.benchmark, "tiny_domainbed");
+  const std::string erm = "model = \"wide_resnet:depth=10,width=1\"\nselect = \"none\"\n";
+  EXPECT_EQ(ready("protocol = \"tiny_domainbed:root=.,shift=pacs_sketch\"\n" + erm)[0].key,
+            ready("protocol = \"domainbed:path=PACS,env=3\"\n" + erm)[0].key);
   EXPECT_EQ(tiny[0].spec.partition, "block");
 }
 
@@ -241,6 +244,14 @@ TEST_F(RunnerTest, EqualRunsAreOneRun) {
   EXPECT_TRUE(runs[0].places.empty());
   ASSERT_EQ(runs[1].places.size(), 2u);
   EXPECT_EQ(runs[1].places[0].row, "Window 20");
+}
+
+TEST_F(RunnerTest, EveryRunHasAPlaceOfItsOwn) {
+  EXPECT_CONTAINS(problem_of(continual(), "[axes]\noptimizer = [\"adam\", \"sgd\"]\n"),
+                  "Test, optimizer=sgd: has the place of another run");
+  const auto runs = ready(continual(), "[axes]\nseed = [0, 4]\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[1].labels.trial, 4);
 }
 
 TEST_F(RunnerTest, SaysWhatCannotBe) {
