@@ -122,6 +122,12 @@ void open_plan(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
 int make_runs(const RunFlags& flags, OpenedPlan& opened) {
   Store& store = *opened.store;
   for (const std::string& repair : store.repairs()) warn(repair, flags.quiet);
+  const bool random = std::any_of(opened.to_do.begin(), opened.to_do.end(),
+                                  [](const ReadyRun* run) { return run->source.weights.empty(); });
+  if (random) {
+    warn("neither weights nor train: networks start from a random initialisation and know nothing",
+         flags.quiet);
+  }
   const std::int64_t places = add_places(opened.runs, store);
   std::int64_t batches = 0;
   for (const ReadyRun* run : opened.to_do) batches += run->batches;

@@ -42,6 +42,10 @@ std::string compiler() {
 #endif
 }
 
+c10::DeviceIndex index_of(const c10::Device& device) {
+  return device.has_index() ? device.index() : c10::DeviceIndex{0};
+}
+
 }  // namespace
 
 nlohmann::json Machine::provenance() const {
@@ -58,16 +62,21 @@ std::int64_t peak_memory(const c10::Device& device, std::string& of) {
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss * std::int64_t{1024} : 0;
   }
   of = "device";
-  const auto stats =
-      c10::getDeviceAllocator(device.type())
-          ->getDeviceStats(device.has_index() ? device.index() : c10::DeviceIndex{0});
-  return stats.allocated_bytes[0].peak;  // 0 is the sum over large and small blocks
+  try {
+    const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(index_of(device));
+    return stats.allocated_bytes[0].peak;  // 0 is the sum over large and small blocks
+  } catch (const c10::Error&) {
+    return 0;  // an allocator that keeps no count
+  }
 }
 
 void reset_peak_memory(const c10::Device& device) {
   if (device.is_cpu()) return;
-  c10::getDeviceAllocator(device.type())
-      ->resetPeakStats(device.has_index() ? device.index() : c10::DeviceIndex{0});
+  try {
+    c10::getDeviceAllocator(device.type())->resetPeakStats(index_of(device));
+  } catch (const c10::Error&) {
+    return;  // then the peak is not known either
+  }
 }
 
 }  // namespace gala

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <thread>
 
 #include "gala/base/error.h"
 #include "gala/base/file.h"
@@ -17,6 +19,8 @@ namespace gala {
 namespace {
 
 namespace fs = std::filesystem;
+
+using ParsedLine = Store::ParsedLine;
 
 /// Excludes other programs while it lives.
 class FileLock {
@@ -90,6 +94,48 @@ int open_file(const fs::path& folder, const fs::path& file, Store::Access access
   return descriptor;
 }
 
+ParsedLine parse_line(std::string_view line) {
+  ParsedLine parsed;
+  try {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    if (!json.is_object()) fail("is not a record");
+    check_schema(json);
+    const std::string kind = json.value("kind", "");
+    if (kind != "run" && kind != "place") fail("is of the unknown kind \"{}\"", kind);
+    parsed.key = json.at("key");
+    if (kind == "run") {
+      parsed.record = Record::from_json(json);
+    } else {
+      parsed.place = Labels::from_json(json.at("labels"));
+    }
+  } catch (const std::exception& error) {
+    parsed.problem = fmt::format("{:.200}", error.what());
+  }
+  return parsed;
+}
+
+/// In the order of the lines; on several threads where there are many.
+std::vector<ParsedLine> parse_lines(const std::vector<std::string_view>& lines) {
+  std::vector<ParsedLine> parsed(lines.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    constexpr std::size_t kAtOnce = 16;
+    for (std::size_t first; (first = next.fetch_add(kAtOnce)) < lines.size();) {
+      const std::size_t end = std::min(first + kAtOnce, lines.size());
+      for (std::size_t i = first; i < end; ++i) parsed[i] = parse_line(lines[i]);
+    }
+  };
+  constexpr std::size_t kWorthAThread = 256;
+  const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < std::min(most, lines.size() / kWorthAThread); ++i) {
+    helpers.emplace_back(work);
+  }
+  work();
+  helpers.clear();  // waits for them
+  return parsed;
+}
+
 }  // namespace
 
 Store::Store(fs::path folder, Access access)
@@ -126,43 +172,36 @@ void Store::refresh() {
 /// stands behind the last whole line was left by a writer that died.
 void Store::read_new_lines(bool locked) {
   const std::string text = read_from(descriptor_, read_);
+  std::vector<std::string_view> lines;
   std::size_t begin = 0;
   while (true) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;
-    const std::string line = text.substr(begin, end - begin);
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
     // After a power cut even the newline may be there while what precedes it is not.
     if (end + 1 == text.size() && !nlohmann::json::accept(line)) break;
-    take_in(line, ++lines_);
+    lines.push_back(line);
     begin = end + 1;
-    read_ += line.size() + 1;
   }
+  for (ParsedLine& parsed : parse_lines(lines)) take_in(std::move(parsed));
+  read_ += begin;
   if (locked && begin < text.size()) set_aside(text.substr(begin));
 }
 
-void Store::take_in(const std::string& line, std::int64_t number) {
-  try {
-    const nlohmann::json json = nlohmann::json::parse(line);
-    if (!json.is_object()) fail("is not a record");
-    check_schema(json);
-    const std::string kind = json.value("kind", "");
-    if (kind == "run") {
-      Record record = Record::from_json(json);
-      if (!by_key_.emplace(record.key, records_.size()).second) {
-        fail("has the key {} of an earlier line", record.key);
-      }
-      records_.push_back(std::move(record));
-    } else if (kind == "place") {
-      const auto found = by_key_.find(json.at("key").get<std::string>());
-      if (found == by_key_.end()) fail("gives a place to a run that is not there");
-      records_[found->second].places.push_back(Labels::from_json(json.at("labels")));
-    } else {
-      fail("is of the unknown kind \"{}\"", kind);
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw FormatError(file_.string(), fmt::format("line {}: {:.200}", number, error.what()));
-  } catch (const Error& error) {
-    throw FormatError(file_.string(), fmt::format("line {} {}", number, error.what()));
+void Store::take_in(ParsedLine parsed) {
+  ++lines_;
+  const auto refuse = [&](const std::string& problem) {
+    throw FormatError(file_.string(), fmt::format("line {} {}", lines_, problem));
+  };
+  if (!parsed.problem.empty()) refuse(parsed.problem);
+  const auto found = by_key_.find(parsed.key);
+  if (parsed.record) {
+    if (found != by_key_.end()) refuse(fmt::format("has the key {} of an earlier one", parsed.key));
+    by_key_.emplace(parsed.key, records_.size());
+    records_.push_back(std::move(*parsed.record));
+  } else {
+    if (found == by_key_.end()) refuse("gives a place to a run that is not there");
+    records_[found->second].places.push_back(std::move(parsed.place));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,14 @@ namespace gala {
 class Store {
  public:
   enum class Access { kRead, kWrite };
+
+  /// What a line of the file says.
+  struct ParsedLine {
+    std::string key;
+    std::optional<Record> record;  ///< of a run, or
+    Labels place;                  ///< a further place of one
+    std::string problem;           ///< why it is neither; else empty
+  };
 
   /// Reads what is there. For writing, the folder is made where it is missing, and what a writer that
   /// was killed left in mid-line is set aside. Throws ConfigError when the folder cannot be read or
@@ -44,7 +53,7 @@ class Store {
 
  private:
   void read_new_lines(bool locked);
-  void take_in(const std::string& line, std::int64_t number);
+  void take_in(ParsedLine parsed);
   void set_aside(const std::string& rest);
   void write_line(const nlohmann::ordered_json& line);
 

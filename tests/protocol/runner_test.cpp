@@ -105,7 +105,7 @@ TEST_F(RunnerTest, ARecordAgreesWithItself) {
   EXPECT_GT(record.cost.total, 0);
   EXPECT_GT(record.cost.peak_memory, 1'000'000);
   EXPECT_EQ(record.cost.memory_of, "process");
-  EXPECT_EQ(record.provenance.at("weights"), "wrn16_2_cifar10.safetensors");
+  EXPECT_EQ(record.provenance.at("weights").get<std::string>(), "wrn16_2_cifar10.safetensors");
 
   std::ifstream file(folder_ / "store" / record.trace, std::ios::binary);
   const std::string packed(std::istreambuf_iterator<char>(file), {});
@@ -279,8 +279,9 @@ TEST_F(RunnerTest, SaysWhatCannotBe) {
 TEST_F(RunnerTest, KnowsTheTrainingOfWeights) {
   const auto runs = ready(continual("contrast", "select = \"none\"\n"));
   const nlohmann::json& training = runs[0].spec.training;
-  EXPECT_EQ(training.at("plan").at("train").at("seed"), "0");
-  EXPECT_EQ(training.at("plan").at("data").at("train"), "cifar10:path=cifar10,split=train");
+  EXPECT_EQ(training.at("plan").at("train").at("seed").get<std::string>(), "0");
+  EXPECT_EQ(training.at("plan").at("data").at("train").get<std::string>(),
+            "cifar10:path=cifar10,split=train");
   EXPECT_FALSE(training.dump().find("wrn16_2_cifar10.safetensors") != std::string::npos);
   // The same plan by name gives the same run, even when the weights are gone.
   fs::copy_file(std::string(GALA_TEST_SOURCE_DIR) + "/plans/train_cifar10_wrn16_2.toml",
@@ -369,7 +370,7 @@ TEST(TraceFile, IsThinnedOutUntilItFits) {
   EXPECT_GE(every, 2);
   std::getline(lines, line);
   std::getline(lines, line);
-  EXPECT_EQ(nlohmann::json::parse(line).at("step"), 1 + every);
+  EXPECT_EQ(nlohmann::json::parse(line).at("step").get<std::int64_t>(), 1 + every);
   EXPECT_THROW(gunzip("no"), Error);
   EXPECT_THROW(gunzip(packed.substr(0, packed.size() / 2)), Error);
 }

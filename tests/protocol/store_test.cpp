@@ -247,7 +247,7 @@ TEST_F(StoreTest, NamesTheLineThatIsWrong) {
   auto newer = numbered(2).to_json();
   newer["schema"] = 7;
   for (const auto& [line, problem] :
-       {std::pair{std::string("what\n"), "line 1: "},
+       {std::pair{std::string("what\n"), "line 1 "},
         std::pair{newer.dump() + "\n", "line 1 is of schema 7, this program reads up to 1"},
         std::pair{std::string("{\"schema\": 1, \"kind\": \"cake\"}\n"),
                   "line 1 is of the unknown kind \"cake\""},
@@ -262,6 +262,18 @@ TEST_F(StoreTest, NamesTheLineThatIsWrong) {
       EXPECT_NE(std::string(error.what()).find(problem), std::string::npos) << error.what();
     }
     EXPECT_EQ(content(), line + good) << "nothing is changed";
+  }
+}
+
+TEST_F(StoreTest, ReadsManyLinesInTheirOrder) {
+  fs::create_directories(folder_);
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += numbered(i).to_json().dump() + "\n";
+  add(text);
+  const Store store(folder_, Store::Access::kRead);
+  ASSERT_EQ(store.records().size(), 2000u);
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_EQ(store.records()[static_cast<std::size_t>(i)].spec.seed, i);
   }
 }
 
