@@ -66,26 +66,4 @@ void check_outputs(const AdaptFlags& flags, const GuardOptions& guard, const Dat
   }
 }
 
-void check_classes(const DataSource& source, const Model& model,
-                   std::vector<std::string>& warnings) {
-  const std::int64_t classes = source.classes();
-  const std::vector<std::string>& names = source.class_names();
-  if (!names.empty() && classes != model.classes()) {
-    fail<ConfigError>("--data has {} classes, but the head of {} has {}", classes,
-                      model.spec().name, model.classes());
-  }
-  if (classes > model.classes()) {
-    fail<ConfigError>("--data has labels up to {}, but the head of {} has {} classes (0 to {})",
-                      classes - 1, model.spec().name, model.classes(), model.classes() - 1);
-  }
-  const std::vector<std::string>& known = model.class_names();
-  for (std::size_t c = 0; c < std::min(names.size(), known.size()); ++c) {
-    if (names[c] == known[c]) continue;
-    warnings.push_back(fmt::format(
-        "class {} is \"{}\" in the data and \"{}\" in the weights: the accuracy may mean nothing",
-        c, names[c], known[c]));
-    return;
-  }
-}
-
 }  // namespace gala

@@ -9,9 +9,4 @@ namespace gala {
 /// or is one that it reads. Leaves no trace.
 void check_outputs(const AdaptFlags& flags, const GuardOptions& guard, const DataSource& source);
 
-/// Throws ConfigError when labels go beyond the head of the network, or a data set with named
-/// classes has another number of them. Says in `warnings` when both have names and they differ.
-void check_classes(const DataSource& source, const Model& model,
-                   std::vector<std::string>& warnings);
-
 }  // namespace gala

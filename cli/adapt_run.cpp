@@ -19,6 +19,7 @@
 #include "gala/base/file.h"
 #include "gala/base/interrupt.h"
 #include "gala/base/stopwatch.h"
+#include "gala/data/class_check.h"
 #include "gala/data/loader.h"
 #include "gala/model/weights.h"
 
@@ -84,7 +85,10 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
       batches_(stream_.batches(flags.batch_size)),
       adapter_(*model_, flags.adapter),
       scores_(stream_.segments.size()) {
-  check_classes(source_, *model_, warnings_);
+  check_classes(source_, *model_);
+  if (std::string warning = class_name_warning(source_, *model_); !warning.empty()) {
+    warnings_.push_back(std::move(warning));
+  }
   check_outputs(flags, adapter_.guard().options(), source_);
   if (flags.adapter.episodic && flags.adapter.inner_steps == 1 &&
       Spec::parse(flags.adapter.select).name == "gala") {

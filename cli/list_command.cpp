@@ -15,6 +15,7 @@
 #include "gala/loss/loss.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
+#include "gala/protocol/protocol.h"
 #include "gala/select/selector.h"
 
 namespace gala {
@@ -50,6 +51,8 @@ const std::vector<Kind>& kinds() {
        [] {
          return describe_registry<Stream, const DataSource&, std::uint64_t>(stream_registry());
        }},
+      {"protocols", "protocol = in a plan of `gala run`",
+       [] { return describe_registry<Protocol>(protocol_registry()); }},
       {"corruptions", "--corruption", [] { return describe_corruptions(); }},
   };
   return all;

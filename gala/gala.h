@@ -15,6 +15,7 @@
 #include "gala/model/precision.h"      // float32, tf32, bf16
 #include "gala/model/weights.h"        // safetensors and PyTorch checkpoints
 #include "gala/optim/optimizer.h"      // measure every layer's update, apply the chosen ones
+#include "gala/protocol/store.h"       // records of experiments
 #include "gala/select/selector.h"      // which layers move
 #include "gala/tensor/arena.h"         // all adapted parameters in one flat buffer
 #include "gala/tensor/displacement.h"  // how far each went since its anchor

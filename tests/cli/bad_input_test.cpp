@@ -171,7 +171,7 @@ TEST_F(BadInput, Data) {
   data_refuses("arrays:images=x.npy,labels=many.npy", {"labels up to 11", "10 classes (0 to 9)"});
   data_refuses("arrays:images=x.npy,labels=floats.npy", {"floats.npy: expected"});
   for (int c = 0; c < 3; ++c) write_png("photos/" + std::to_string(c) + "/a.png", 1);
-  data_refuses("folder:path=photos", {"--data has 3 classes", "has 10"});
+  data_refuses("folder:path=photos", {"folder has 3 classes", "has 10"});
 }
 
 TEST_F(BadInput, OutputsAreCheckedBeforeTheWork) {

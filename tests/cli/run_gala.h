@@ -56,11 +56,13 @@ class GalaProgram : public ::testing::Test {
   /// The source weights of a tiny network, as `source.safetensors`.
   void write_source_weights();
 
- private:
+  /// Starts `gala` and does not wait; `terminal` is where standard error goes, or -1.
   pid_t start(const std::vector<std::string>& arguments, const std::string& environment,
               int terminal) const;
+  /// Waits for its end. Programs that run at once share what they write.
   Ending wait_for(pid_t process) const;
 
+ private:
   std::filesystem::path folder_;
 };
 

@@ -1,0 +1,74 @@
+#include <fstream>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/run_plan.h"
+
+namespace gala {
+namespace {
+
+constexpr char kFooter[] =
+    "A plan is a TOML file that lays out a grid of runs: see plans/ and\n"
+    "docs/reproducing.md. Each run is recorded in the store as soon as it ends, and\n"
+    "is not made again. After a stop or a crash the same command goes on.\n"
+    "\n"
+    "Examples:\n"
+    "  gala run plans/table2.toml --store results --dry-run\n"
+    "  gala run plans/table2.toml --store results --device cuda\n"
+    "  gala run plans/table1.toml --store results --only set=PACS --shard 2/8";
+
+/// The command as it was typed, for the records.
+std::string typed_command() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string command, word;
+  std::getline(file, word, '\0');  // where the program lies is no matter
+  command = "gala";
+  while (std::getline(file, word, '\0')) command += " " + word;
+  return command;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& program) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = program.add_subcommand("run", "Make the runs of a plan that a store lacks");
+  command->add_option("plan", flags->plan, "TOML file")->required()->type_name("PLAN.toml");
+  command->add_option("--store", flags->store, "folder of the records")
+      ->required()
+      ->type_name("DIR");
+  command->add_flag("--dry-run", flags->dry_run, "show the runs and an estimate, make none");
+  command
+      ->add_option("--only", flags->only,
+                   "runs with NAME=VALUE only; NAME is a name of the plan, or row; may be given "
+                   "several times")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--shard", flags->shard, "part I of N, for work spread over machines")
+      ->type_name("I/N");
+  command
+      ->add_option("--root", flags->root, "where relative folders of data and weights begin [here]")
+      ->type_name("DIR");
+  command->add_flag("--quiet", flags->quiet, "no progress, no warnings");
+  command->add_option("--jobs", flags->jobs, "runs at once")
+      ->capture_default_str()
+      ->check(whole_number(1, 256))
+      ->group("Machine");
+  command->add_option("--device", flags->device, "cpu, cuda or cuda:N")
+      ->capture_default_str()
+      ->group("Machine");
+  command
+      ->add_option("--threads", flags->threads,
+                   "of each run on the CPU; 0: the cores are shared out")
+      ->capture_default_str()
+      ->check(whole_number(0, 4096))
+      ->group("Machine");
+  command->footer(kFooter);
+  command->callback([flags] {
+    flags->command = typed_command();
+    const int code = run_plan(*flags);
+    if (code != 0) throw CLI::RuntimeError(code);
+  });
+}
+
+}  // namespace gala

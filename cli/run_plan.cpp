@@ -1,0 +1,185 @@
+#include "cli/run_plan.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <gala_commit.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <optional>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/model_flags.h"
+#include "cli/run_report.h"
+#include "cli/text.h"
+#include "gala/base/interrupt.h"
+#include "gala/protocol/runner.h"
+
+namespace gala {
+namespace {
+
+/// A plan with everything it names opened, beside the store.
+struct OpenedPlan {
+  ExperimentPlan plan;
+  std::vector<ReadyRun> runs;
+  std::optional<Store> store;  ///< nothing when a dry run finds none
+  std::vector<const ReadyRun*> to_do;
+  Machine machine;
+};
+
+Machine decide_machine(const RunFlags& flags) {
+  Machine machine;
+  machine.device = parse_device(flags.device);
+  // Not the number of cores: OMP_NUM_THREADS may say otherwise.
+  const int threads = std::max(1, at::get_num_threads());
+  machine.jobs = static_cast<int>(flags.jobs);
+  machine.threads =
+      flags.threads > 0 ? static_cast<int>(flags.threads) : std::max(1, threads / machine.jobs);
+  // A CPU needs its cores for the network; a GPU is fed by as many as are of use.
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  machine.loader_threads = machine.device.is_cuda() ? std::clamp(cores / machine.jobs, 1, 8) : 1;
+  machine.layout = parse_flag<Layout>("--layout", flags.layout);
+  machine.version = GALA_VERSION;
+  machine.commit = GALA_COMMIT;
+  machine.command = flags.command;
+  return machine;
+}
+
+std::vector<std::pair<std::string, std::string>> parse_conditions(
+    const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> conditions;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      fail<ConfigError>("{}: expected NAME=VALUE, such as dataset=PACS", text);
+    }
+    conditions.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return conditions;
+}
+
+/// TF32 is a switch of the whole program.
+void set_precision(const std::vector<const ReadyRun*>& runs, const Machine& machine,
+                   Problems& problems) {
+  if (runs.empty()) return;
+  Precision precision{};
+  parse_value(runs.front()->spec.precision, precision);
+  for (const ReadyRun* run : runs) {
+    if (run->spec.precision == runs.front()->spec.precision) continue;
+    return problems.add(
+        "runs of different precision cannot go side by side: use --only precision=...");
+  }
+  if (precision == Precision::kTf32 && !machine.device.is_cuda()) {
+    problems.add(fmt::format("precision {} needs --device cuda", format_value(precision)));
+  }
+  if (machine.device.is_cuda()) allow_tf32(precision);
+}
+
+void open_store(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
+  problems.attempt("--store", [&] {
+    const bool there =
+        std::filesystem::exists(std::filesystem::path(flags.store) / "records.jsonl");
+    if (!flags.dry_run && problems.empty()) {
+      opened.store.emplace(flags.store, Store::Access::kWrite);
+    } else if (there) {
+      opened.store.emplace(flags.store, Store::Access::kRead);
+    }
+  });
+}
+
+void find_work(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
+  Shard shard;
+  if (!flags.shard.empty() && problems.empty()) shard = Shard::parse(flags.shard);
+  if (opened.store) {
+    opened.to_do = runs_to_do(opened.runs, *opened.store, shard);
+  } else {
+    for (const ReadyRun& run : opened.runs) {
+      if (shard.has(run.key)) opened.to_do.push_back(&run);
+    }
+  }
+  check_weights(opened.to_do, problems);
+  set_precision(opened.to_do, opened.machine, problems);
+}
+
+/// Everything that can be wrong is found here, before the first run. The store is opened late, and
+/// only for reading when something is wrong: a plan with mistakes makes no folder.
+void open_plan(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
+  opened.plan = read_plan(flags.plan, problems);
+  problems.throw_if_any(flags.plan);
+  problems.attempt("machine", [&] { opened.machine = decide_machine(flags); });
+  problems.attempt("--only", [&] { keep_only(opened.plan, parse_conditions(flags.only)); });
+  if (!flags.shard.empty()) {
+    problems.attempt("--shard", [&] { Shard::parse(flags.shard); });
+  }
+  if (opened.plan.runs.empty()) return;
+  opened.runs = resolve(opened.plan, flags.root, problems);
+  open_store(flags, opened, problems);
+  find_work(flags, opened, problems);
+}
+
+int make_runs(const RunFlags& flags, OpenedPlan& opened) {
+  Store& store = *opened.store;
+  for (const std::string& repair : store.repairs()) warn(repair, flags.quiet);
+  const bool random = std::any_of(opened.to_do.begin(), opened.to_do.end(),
+                                  [](const ReadyRun* run) { return run->source.weights.empty(); });
+  if (random) {
+    warn("neither weights nor train: networks start from a random initialisation and know nothing",
+         flags.quiet);
+  }
+  const std::int64_t places = add_places(opened.runs, store);
+  std::int64_t batches = 0;
+  for (const ReadyRun* run : opened.to_do) batches += run->batches;
+  if (!flags.quiet) print_run_heading(opened.plan, opened.runs, opened.to_do, places);
+  const auto total = static_cast<std::int64_t>(opened.to_do.size());
+  Progress progress("batch", batches, 0, flags.quiet);
+  std::int64_t said = 0;
+  const RunnerOutcome outcome =
+      run_all(opened.to_do, store, opened.machine, [&](const RunnerStatus& status) {
+        if (status.runs > said && !flags.quiet) {
+          progress.clear();
+          std::cerr << fmt::format("run {}/{}  {}\n", status.runs, total, status.last);
+        }
+        said = status.runs;
+        progress.advance(status.batches, fmt::format("run {}/{}", status.runs, total));
+      });
+  progress.clear();
+  if (outcome.interrupted) {
+    std::cerr << fmt::format(
+        "stopped: {} of {} runs were recorded; the same command makes the others\n", outcome.added,
+        total);
+    return kInterruptedExit;
+  }
+  if (outcome.by_others > 0 && !flags.quiet) {
+    std::cerr << fmt::format("{} runs were recorded by another program meanwhile\n",
+                             outcome.by_others);
+  }
+  store.refresh();
+  print_results(opened.plan, store.records());
+  return 0;
+}
+
+}  // namespace
+
+int run_plan(const RunFlags& flags) {
+  catch_interrupts();
+  // A full disk shall be an error that can be told, not the end of the program.
+  std::signal(SIGXFSZ, SIG_IGN);
+  OpenedPlan opened;
+  Problems problems;
+  open_plan(flags, opened, problems);
+  if (opened.plan.runs.empty() && problems.empty()) {
+    std::cout << fmt::format("{}: {}\nThis plan has no runs.\n", opened.plan.name,
+                             opened.plan.title);
+    return 0;
+  }
+  if (flags.dry_run) {
+    print_dry_run(opened.plan, opened.runs, opened.to_do, opened.store ? &*opened.store : nullptr,
+                  opened.machine);
+  }
+  problems.throw_if_any(flags.plan);
+  return flags.dry_run ? 0 : make_runs(flags, opened);
+}
+
+}  // namespace gala

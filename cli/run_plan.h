@@ -1,0 +1,24 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gala {
+
+/// Everything `gala run` was asked for.
+struct RunFlags {
+  std::string plan, store, shard, root;
+  std::vector<std::string> only;
+  std::string device = "cpu";
+  std::string layout = "contiguous";
+  std::string command;  ///< as it was typed
+  std::int64_t jobs = 1;
+  std::int64_t threads = 0;  ///< of each run; 0: the cores are shared out
+  bool dry_run = false, quiet = false;
+};
+
+/// Makes the runs of a plan that the store lacks. Returns the exit code: 0, or 130 when the user
+/// stopped it.
+int run_plan(const RunFlags& flags);
+
+}  // namespace gala

@@ -1,0 +1,16 @@
+#pragma once
+#include <string>
+
+#include "gala/data/dataset.h"
+#include "gala/model/model.h"
+
+namespace gala {
+
+/// Throws ConfigError when labels go beyond the head of the network, or a data set with named
+/// classes has another number of them.
+void check_classes(const DataSource& source, const Model& model);
+
+/// What to say when both have names for their classes and these differ; else empty.
+std::string class_name_warning(const DataSource& source, const Model& model);
+
+}  // namespace gala

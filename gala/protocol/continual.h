@@ -1,0 +1,56 @@
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "gala/protocol/protocol.h"
+
+namespace gala {
+
+enum class CifarSet { kCifar10, kCifar100 };
+constexpr std::array<std::string_view, 2> enum_names(CifarSet) {
+  return {"cifar10", "cifar100"};
+}
+
+/// Continual adaptation as CoTTA runs it: 15 corruptions at severity 5 one after the other, in file
+/// order, batches of 200, Adam at 1e-3, batch statistics, one step a batch, never back to the source.
+/// Forgetting is the drop on the clean test images; a held-out target does not exist.
+class ContinualProtocol : public Protocol {
+ public:
+  struct Options {
+    CifarSet set = CifarSet::kCifar10;
+    std::string path;
+    std::string corruption = "all";
+    std::string severity = "5";
+    bool generate = false;
+    std::int64_t seed = 0;
+    std::string frost;
+    std::string clean;
+    std::int64_t images = 0;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("set", &Options::set, "which set");
+      option("path", &Options::path,
+             "folder with NAME.npy for each corruption and labels.npy; with generate=yes that of "
+             "the clean set");
+      option("corruption", &Options::corruption, "names with commas, all (15) or extra (4)");
+      option("severity", &Options::severity, "1 to 5, several with commas, or all");
+      option("generate", &Options::generate, "make the pictures from the clean test set");
+      option("seed", &Options::seed, "of generate");
+      option("frost", &Options::frost,
+             "of generate: folder with frost photographs; none: made textures");
+      option("clean", &Options::clean,
+             "clean test set, for forgetting; none: path with generate=yes, else not measured");
+      option("images", &Options::images, "at most so many of each corruption; 0: all");
+    }
+  };
+  explicit ContinualProtocol(const Options& options) : options_(options) {}
+
+  RunDefaults defaults() const override;
+  TestBed open() const override;
+
+ private:
+  Options options_;
+};
+
+}  // namespace gala

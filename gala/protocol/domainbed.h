@@ -1,0 +1,46 @@
+#pragma once
+#include <string>
+
+#include "gala/protocol/protocol.h"
+
+namespace gala {
+
+/// DomainBed as T3A adapts to it: the target environment's `in` split in one online pass, shuffled,
+/// batches of 32, source statistics. Generalisation is scored on the target's `out` split, forgetting
+/// on the `out` splits of the other environments. T3A varies those at random as in training
+/// (`augmented=yes`); here they are taken as they are. With `validation` each of them is also adapted
+/// to, from the source model anew: T3A's training-domain validation.
+class DomainBedProtocol : public Protocol {
+ public:
+  struct Options {
+    std::string path;
+    std::string env = "0";
+    std::int64_t trial = 0;
+    double holdout = 0.2;
+    bool augmented = false;
+    bool validation = true;
+    std::int64_t images = 0;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("path", &Options::path, "folder of one set, with one folder an environment");
+      option("env", &Options::env, "the target, by name or number");
+      option("trial", &Options::trial, "trial seed of the splits");
+      option("holdout", &Options::holdout, "fraction held out");
+      option("augmented", &Options::augmented, "score forgetting on augmented images");
+      option("validation", &Options::validation, "adapt to the source's hold-outs too");
+      option("images", &Options::images, "at most so many of each split; 0: all");
+    }
+  };
+  explicit DomainBedProtocol(const Options& options) : options_(options) {}
+
+  RunDefaults defaults() const override;
+  TestBed open() const override;
+
+ private:
+  Options options_;
+};
+
+/// The usual name of a set that lies in `path`: "TerraIncognita" for .../terra_incognita.
+std::string domainbed_name(const std::string& path);
+
+}  // namespace gala

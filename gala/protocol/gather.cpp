@@ -1,0 +1,147 @@
+#include "gala/protocol/gather.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "gala/protocol/metrics.h"
+
+namespace gala {
+namespace {
+
+constexpr std::size_t kMostEvents = 20;
+
+std::int64_t choice_of(const StepRecord& step) {
+  if (step.refused) return Record::kRefused;
+  const std::vector<std::size_t> moved = step.selected();
+  if (moved.empty()) return Record::kNone;
+  return moved.size() == 1 ? static_cast<std::int64_t>(moved.front()) : Record::kSeveral;
+}
+
+/// The block of each layer; all its tensors are in the same one, unless a block is the layer.
+std::vector<int> blocks_of(const Adapter& adapter) {
+  std::map<std::string_view, int> by_name;
+  for (const Parameter& parameter : adapter.model().parameters()) {
+    by_name[parameter.name] = parameter.block;
+  }
+  std::vector<int> blocks;
+  for (const Layer& layer : adapter.layers().layers) {
+    blocks.push_back(by_name.at(adapter.parameters().entries()[layer.tensors.front()].name));
+  }
+  return blocks;
+}
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+}  // namespace
+
+std::vector<std::int64_t> predictions_of(const at::Tensor& logits) {
+  const at::Tensor classes = logits.argmax(1).to(at::kCPU).contiguous();
+  const auto* first = classes.const_data_ptr<std::int64_t>();
+  return {first, first + classes.numel()};
+}
+
+std::int64_t count_correct(const std::vector<std::int64_t>& predictions, const Batch& batch) {
+  std::int64_t correct = 0;
+  for (std::size_t i = 0; i < predictions.size(); ++i) correct += predictions[i] == batch.labels[i];
+  return correct;
+}
+
+Gatherer::Gatherer(const Stream& stream, const Adapter& adapter, bool trace)
+    : stream_(stream), tracing_(trace), weights_(adapter.layers().size(), 0.0) {}
+
+void Gatherer::score(const Batch& batch, const std::vector<std::int64_t>& predictions) {
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (batch.labels[i] < 0) continue;
+    const auto& segments = stream_.segments;
+    while (batch.positions[i] >= segments[segment_].begin + segments[segment_].size) ++segment_;
+    Score& score = scores_[{segment_, batch.domains[i]}];
+    ++score.images;
+    score.correct += predictions[i] == batch.labels[i];
+  }
+}
+
+void Gatherer::take_step(const StepRecord& step) {
+  const std::int64_t choice = choice_of(step);
+  if (choices_.empty() || choices_.back().first != choice) choices_.emplace_back(choice, 0);
+  ++choices_.back().second;
+  for (std::size_t l = 0; l < step.layers.size(); ++l) weights_[l] += step.layers[l].weight;
+  // Where a window opens every cosine is 1.
+  if (step.window_step > 1 && step.layers.size() > 1) gaps_.push_back(step.gap());
+  step_times_.push_back(step.times.total());
+  parts_.forward += step.times.forward;
+  parts_.backward += step.times.backward;
+  parts_.measure += step.times.measure;
+  parts_.select += step.times.select;
+  parts_.apply += step.times.apply;
+  if (tracing_) trace_.add(step);
+}
+
+void Gatherer::take(const Batch& batch, const Answer& answer, double load_ms, double answer_ms) {
+  load_ms_ += load_ms;
+  answer_ms_ += answer_ms;
+  const std::vector<std::int64_t>& predictions = answer.predictions;
+  score(batch, predictions);
+  const auto segment = static_cast<std::size_t>(batch.segment);
+  const std::string& name = stream_.segments[segment].name;
+  auto& borders = over_time_.borders;
+  const auto number = static_cast<std::int64_t>(over_time_.images.size());
+  const std::int64_t begin = stream_.segments[segment].begin;
+  if (borders.empty() || (batch.positions.front() == begin && begin > 0)) {
+    borders.emplace_back(number, name);
+  }
+  over_time_.images.push_back(batch.size());
+  over_time_.correct.push_back(count_correct(predictions, batch));
+  for (const StepRecord& step : answer.steps) take_step(step);
+  if (!answer.health) return;
+  ++guard_.judgements;
+  if (!answer.health->collapsed) return;
+  ++guard_.collapses;
+  if (guard_.events.size() < kMostEvents) {
+    guard_.events.push_back(nlohmann::json(answer.health->to_json()));
+  }
+}
+
+void Gatherer::fill(const Adapter& adapter, Record& record) const {
+  const AdapterTotals& totals = adapter.totals();
+  for (const auto& [place, score] : scores_) {
+    const Domain& domain = stream_.domains[static_cast<std::size_t>(place.second)];
+    record.domains.push_back({domain.name, score.images, score.correct});
+  }
+  record.steps = totals.steps;
+  record.refused = totals.refused;
+  record.skipped = totals.skipped;
+  record.choices = choices_;
+  record.gap = GapSummary::of(gaps_);
+  record.over_time = over_time_;
+  record.guard = guard_;
+  record.guard.rollbacks = totals.rollbacks;
+  record.guard.stopped = adapter.stopped();
+  const std::vector<double> net = adapter.net_displacement();
+  const std::vector<int> blocks = blocks_of(adapter);
+  for (std::size_t l = 0; l < adapter.layers().size(); ++l) {
+    const Layer& layer = adapter.layers()[l];
+    record.layers.push_back({layer.name, blocks[l], layer.count, totals.chosen[l], weights_[l],
+                             totals.path[l], net[l]});
+  }
+  record.cost.load = load_ms_;
+  const auto batches = static_cast<double>(over_time_.images.size());
+  record.cost.batch_mean = batches > 0 ? answer_ms_ / batches : 0;
+  if (step_times_.empty()) return;
+  const auto steps = static_cast<double>(step_times_.size());
+  record.cost.step_mean = mean(step_times_);
+  record.cost.step_median = quantile(step_times_, 0.5);
+  record.cost.step_95 = quantile(step_times_, 0.95);
+  record.cost.parts = {{"forward", parts_.forward / steps},
+                       {"backward", parts_.backward / steps},
+                       {"measure", parts_.measure / steps},
+                       {"select", parts_.select / steps},
+                       {"apply", parts_.apply / steps}};
+}
+
+}  // namespace gala

@@ -1,0 +1,185 @@
+#include "gala/protocol/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "gala/base/options.h"
+#include "gala/base/random.h"
+#include "gala/base/spec.h"
+
+namespace gala {
+
+double mean(std::span<const double> values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<double> sample_deviation(std::span<const double> values) {
+  if (values.size() < 2) return std::nullopt;
+  const double centre = mean(values);
+  double square = 0;
+  for (const double value : values) square += (value - centre) * (value - centre);
+  return std::sqrt(square / static_cast<double>(values.size() - 1));
+}
+
+std::optional<Interval> bootstrap_interval(std::span<const double> values, double level,
+                                           std::int64_t resamples, std::uint64_t seed) {
+  if (values.size() < 2 || resamples < 1) return std::nullopt;
+  Random random(seed, "bootstrap");
+  std::vector<double> means(static_cast<std::size_t>(resamples));
+  for (double& drawn : means) {
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += values[random.below(values.size())];
+    drawn = sum / static_cast<double>(values.size());
+  }
+  std::sort(means.begin(), means.end());
+  const auto at = [&](double share) {
+    const double place = share * static_cast<double>(means.size() - 1);
+    const auto low = static_cast<std::size_t>(place);
+    const std::size_t high = std::min(low + 1, means.size() - 1);
+    return means[low] + (place - static_cast<double>(low)) * (means[high] - means[low]);
+  };
+  return Interval{at((1 - level) / 2), at((1 + level) / 2)};
+}
+
+std::vector<double> average_ranks(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+    const double shared = static_cast<double>(i + end + 1) / 2;  // mean of i + 1 .. end
+    for (; i < end; ++i) ranks[order[i]] = shared;
+  }
+  return ranks;
+}
+
+std::optional<double> spearman(std::span<const double> x, std::span<const double> y) {
+  if (x.size() != y.size() || x.size() < 2) return std::nullopt;
+  const std::vector<double> a = average_ranks(x), b = average_ranks(y);
+  const double centre = (static_cast<double>(x.size()) + 1) / 2;
+  double both = 0, first = 0, second = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    both += (a[i] - centre) * (b[i] - centre);
+    first += (a[i] - centre) * (a[i] - centre);
+    second += (b[i] - centre) * (b[i] - centre);
+  }
+  if (first == 0 || second == 0) return std::nullopt;
+  return both / std::sqrt(first * second);
+}
+
+std::vector<double> block_choices(const Record& record) {
+  std::vector<double> blocks;
+  for (const LayerUse& layer : record.layers) {
+    if (layer.block < 1) continue;
+    const auto block = static_cast<std::size_t>(layer.block);
+    blocks.resize(std::max(blocks.size(), block), 0.0);
+    blocks[block - 1] += static_cast<double>(layer.chosen);
+  }
+  return blocks;
+}
+
+std::optional<int> fixed_block(const Record& record) {
+  const Spec select = Spec::parse(record.spec.select);
+  const std::string* layers = select.find("layers");
+  int block = 0;
+  if (select.name != "fixed" || record.spec.partition != "block" || !layers ||
+      !layers->starts_with("block") || !parse_value(std::string_view(*layers).substr(5), block) ||
+      block < 1) {
+    return std::nullopt;
+  }
+  return block;
+}
+
+std::vector<Placed> placed_runs(const std::vector<Record>& records, const std::string& plan,
+                                std::int64_t* contested) {
+  std::vector<Placed> runs;
+  std::map<Labels, std::size_t> taken;
+  std::int64_t cases = 0;
+  const auto place = [&](const Record& record, const Labels& labels) {
+    if (!plan.empty() && labels.plan != plan) return;
+    const auto [found, fresh] = taken.emplace(labels, runs.size());
+    if (fresh) {
+      runs.push_back({&record, &labels});
+    } else {
+      runs[found->second] = {&record, &labels};
+      ++cases;
+    }
+  };
+  for (const Record& record : records) {
+    place(record, record.labels);
+    for (const Labels& labels : record.places) place(record, labels);
+  }
+  if (contested) *contested = cases;
+  return runs;
+}
+
+std::vector<std::string> mixed_weights(std::span<const Placed> runs) {
+  std::map<std::string, std::set<std::string>> hashes;
+  std::map<std::string, std::string> first;
+  for (const Placed& run : runs) {
+    const std::string training = run.record->spec.training.dump();
+    hashes[training].insert(run.record->provenance.value("weight_hash", ""));
+    first.emplace(training, fmt::format("{} {} {} {}", run.labels->backbone, run.labels->dataset,
+                                        run.labels->environment, run.labels->trial));
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [training, different] : hashes) {
+    if (different.size() < 2) continue;
+    sentences.push_back(fmt::format("the source model of {} has {} different weights in these runs",
+                                    first[training], different.size()));
+  }
+  return sentences;
+}
+
+bool same_shift(const Labels& a, const Labels& b) {
+  return std::tie(a.dataset, a.backbone, a.environment, a.trial, a.loss) ==
+         std::tie(b.dataset, b.backbone, b.environment, b.trial, b.loss);
+}
+
+std::vector<BlockStudy> study_blocks(std::span<const Placed> runs) {
+  std::vector<BlockStudy> studies;
+  for (const Placed& run : runs) {
+    const std::optional<int> block = fixed_block(*run.record);
+    if (!block) continue;
+    auto study = std::find_if(studies.begin(), studies.end(), [&](const BlockStudy& other) {
+      return same_shift(other.shift, *run.labels);
+    });
+    if (study == studies.end()) {
+      study = studies.insert(studies.end(), BlockStudy{});
+      study->shift.dataset = run.labels->dataset;
+      study->shift.backbone = run.labels->backbone;
+      study->shift.environment = run.labels->environment;
+      study->shift.trial = run.labels->trial;
+      study->shift.loss = run.labels->loss;
+    }
+    study->blocks[*block] = run.record;
+  }
+  for (BlockStudy& study : studies) {
+    for (const auto& [block, record] : study.blocks) {
+      if (!study.best || record->accuracy() > study.best->accuracy()) study.best = record;
+      if (!study.worst || record->accuracy() < study.worst->accuracy()) study.worst = record;
+    }
+  }
+  return studies;
+}
+
+std::optional<double> rank_correlation(const Record& run, const BlockStudy& oracle) {
+  const std::vector<double> choices = block_choices(run);
+  std::vector<double> accuracies;
+  for (std::size_t block = 1; block <= choices.size(); ++block) {
+    const auto found = oracle.blocks.find(static_cast<int>(block));
+    if (found == oracle.blocks.end()) return std::nullopt;
+    accuracies.push_back(found->second->accuracy());
+  }
+  return spearman(choices, accuracies);
+}
+
+}  // namespace gala

@@ -1,0 +1,200 @@
+#include "gala/protocol/perform.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include "gala/base/interrupt.h"
+#include "gala/base/stopwatch.h"
+#include "gala/data/augment.h"
+#include "gala/data/class_check.h"
+#include "gala/data/loader.h"
+#include "gala/model/weights.h"
+#include "gala/protocol/gather.h"
+
+namespace gala {
+namespace {
+
+void stop_if_asked() {
+  if (interrupted()) throw Interrupted("stopped");
+}
+
+/// One run at work.
+class Performance {
+ public:
+  Performance(const ReadyRun& run, const Machine& machine, SourceCache& cache,
+              const std::function<void()>& progress);
+  Performed perform();
+
+ private:
+  LoaderOptions loader_options() const;
+  void adapt(Record& record, std::string& trace);
+  std::vector<Score> score(const DataSource& source, bool augmented) const;
+  std::vector<Score> score_source(const std::string& norm);
+  std::vector<Score> validate(Adapter& adapter) const;
+
+  const ReadyRun& run_;
+  const Machine& machine_;
+  SourceCache& cache_;
+  const std::function<void()>& progress_;
+  std::unique_ptr<Model> model_;
+  std::string weight_hash_;
+};
+
+Performance::Performance(const ReadyRun& run, const Machine& machine, SourceCache& cache,
+                         const std::function<void()>& progress)
+    : run_(run),
+      machine_(machine),
+      cache_(cache),
+      progress_(progress),
+      model_(open_source(run.source, static_cast<std::uint64_t>(run.spec.seed))),
+      weight_hash_(weight_hash(*model_)) {
+  check_classes(run.bed->target, *model_);
+  model_->to(machine.device);
+  Precision precision{};
+  parse_value(run.spec.precision, precision);
+  model_->set_precision(precision);
+  const std::int64_t size = model_->preprocessing().size;
+  set_layout(*model_, machine.layout, {run.method.batch_size, 3, size, size});
+}
+
+LoaderOptions Performance::loader_options() const {
+  LoaderOptions options;
+  options.batch_size = run_.method.batch_size;
+  options.threads = machine_.loader_threads;
+  options.pinned = machine_.device.is_cuda();
+  return options;
+}
+
+/// The images of each domain as the network now is, in its norm mode; nothing moves.
+std::vector<Score> Performance::score(const DataSource& source, bool augmented) const {
+  const c10::NoGradGuard no_grad;
+  const Stream stream = make_stream(default_stream(source), source, /*seed=*/0);
+  const DomainBedAugment augment(model_->preprocessing(),
+                                 static_cast<std::uint64_t>(run_.spec.seed));
+  const EvaluationTransform plain(model_->preprocessing());
+  const Transform* transform = &plain;
+  if (augmented) transform = &augment;
+  Loader loader(stream, *transform, loader_options());
+  std::vector<Score> scores;
+  for (const Domain& domain : source.domains) scores.push_back({domain.name, 0, 0});
+  while (const std::optional<Batch> batch = loader.next()) {
+    stop_if_asked();
+    const at::Tensor images = batch->images.to(machine_.device);
+    const Output output = model_->forward(images, /*update_statistics=*/false);
+    // A batch never crosses a border: it is of one domain.
+    Score& score = scores[static_cast<std::size_t>(batch->domains.front())];
+    score.images += batch->size();
+    score.correct += count_correct(predictions_of(output.logits), *batch);
+  }
+  return scores;
+}
+
+/// The source's hold-outs under the source model, remembered for the runs that begin alike.
+std::vector<Score> Performance::score_source(const std::string& norm) {
+  const NormMode mode = NormMode::parse(norm);
+  // Statistics of the network's own do not depend on what makes a batch.
+  const std::int64_t batch = mode.kind == NormKind::kSource ? 0 : run_.method.batch_size;
+  const std::string name =
+      fmt::format("{} {} {} {} {} {}", weight_hash_, run_.data_hash, norm, batch,
+                  run_.bed->augmented, run_.bed->augmented ? run_.spec.seed : 0);
+  return cache_.get(name, [&] {
+    model_->set_norm_mode(mode);
+    return score(*run_.bed->source, run_.bed->augmented);
+  });
+}
+
+void Performance::adapt(Record& record, std::string& trace) {
+  const Stream stream = make_stream(Spec::parse(run_.spec.stream), run_.bed->target,
+                                    static_cast<std::uint64_t>(run_.spec.seed));
+  Adapter adapter(*model_, run_.method.options);
+  Gatherer gatherer(stream, adapter, run_.trace);
+  Loader loader(stream, model_->preprocessing(), loader_options());
+  std::int32_t segment = 0;
+  Stopwatch watch;
+  while (const std::optional<Batch> batch = loader.next()) {
+    stop_if_asked();
+    const double load = watch.lap();
+    if (stream.reset_at_borders && batch->segment != segment) adapter.restart();
+    segment = batch->segment;
+    const Answer answer = adapter.answer(batch->images);
+    const double time = watch.lap();
+    gatherer.take(*batch, answer, load, time);
+    progress_();
+    watch.lap();
+  }
+  gatherer.fill(adapter, record);
+  if (run_.trace) trace = gatherer.trace().compressed(run_.key, adapter.layers());
+
+  const TestBed& bed = *run_.bed;
+  if (bed.held_out) record.held_out = score(*bed.held_out, false).front();
+  if (bed.source) record.source->after = score(*bed.source, bed.augmented);
+  if (bed.source && bed.validates) record.validation = validate(adapter);
+}
+
+/// Adapts to each hold-out of the source, from the source model anew.
+std::vector<Score> Performance::validate(Adapter& adapter) const {
+  std::vector<Score> scores;
+  for (const Domain& domain : run_.bed->source->domains) {
+    adapter.reset();
+    const DataSource alone{run_.bed->source->spec, {domain}};
+    const Stream stream = make_stream(Spec::parse("single:order=shuffled"), alone,
+                                      static_cast<std::uint64_t>(run_.spec.seed));
+    Loader loader(stream, model_->preprocessing(), loader_options());
+    Score score{domain.name, 0, 0};
+    while (const std::optional<Batch> batch = loader.next()) {
+      stop_if_asked();
+      score.images += batch->size();
+      score.correct += count_correct(adapter.answer(batch->images).predictions, *batch);
+    }
+    scores.push_back(score);
+  }
+  return scores;
+}
+
+Performed Performance::perform() {
+  Stopwatch watch;
+  reset_peak_memory(machine_.device);
+  Performed performed;
+  Record& record = performed.record;
+  record.key = run_.key;
+  record.spec = run_.spec;
+  record.data_hash = run_.data_hash;
+  record.labels = run_.labels;
+  if (run_.bed->source) {
+    record.source.emplace();
+    record.source->augmented = run_.bed->augmented;
+    record.source->before = score_source("source");
+    if (run_.method.norm != "source") {
+      record.source->before_in_norm = score_source(run_.method.norm);
+    }
+  }
+  model_->set_norm_mode(NormMode::parse(run_.method.norm));
+  adapt(record, performed.trace);
+  record.provenance = machine_.provenance();
+  record.provenance["weight_hash"] = weight_hash_;
+  record.provenance["weights"] = run_.source.weights.filename().string();
+  record.cost.total = watch.lap();
+  record.cost.peak_memory = peak_memory(machine_.device, record.cost.memory_of);
+  return performed;
+}
+
+}  // namespace
+
+std::vector<Score> SourceCache::get(const std::string& name,
+                                    const std::function<std::vector<Score>()>& make) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (const auto found = scores_.find(name); found != scores_.end()) return found->second;
+  }
+  // Not under the lock: two runs that need the same scores at once may both work them out.
+  std::vector<Score> made = make();
+  const std::lock_guard guard(mutex_);
+  return scores_[name] = std::move(made);
+}
+
+Performed perform(const ReadyRun& run, const Machine& machine, SourceCache& cache,
+                  const std::function<void()>& progress) {
+  return Performance(run, machine, cache, progress).perform();
+}
+
+}  // namespace gala

@@ -1,0 +1,241 @@
+#include "gala/protocol/resolve.h"
+
+#include <algorithm>
+#include <set>
+
+#include "gala/data/class_check.h"
+#include "gala/data/stream.h"
+
+namespace gala {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a protocol spec opened.
+struct OpenBed {
+  RunDefaults defaults;
+  std::shared_ptr<const TestBed> bed;
+  std::string hash;
+};
+
+/// The name a network has in tables.
+std::string backbone_name(const Spec& network) {
+  const auto option = [&](const char* name) {
+    const std::string* value = network.find(name);
+    return value ? *value : std::string("?");
+  };
+  if (network.name == "wide_resnet") {
+    return fmt::format("WRN-{}-{}", option("depth"), option("width"));
+  }
+  if (network.name.starts_with("resnext")) return "ResNeXt-" + network.name.substr(7);
+  if (network.name.starts_with("resnet")) return "ResNet-" + network.name.substr(6);
+  return network.name;
+}
+
+/// The run's stream, with borders as `restart_at_borders` wants them.
+Spec decide_stream(const RunRequest& request, const RunDefaults& defaults) {
+  const auto streams =
+      describe_registry<Stream, const DataSource&, std::uint64_t>(stream_registry());
+  Spec spec = written_out(Spec::parse(request.stream.empty() ? defaults.stream : request.stream),
+                          streams, Stream::kKind);
+  if (request.restart_at_borders) {
+    if (!spec.find("reset")) {
+      fail<ConfigError>("restart_at_borders: the stream {} has no borders", spec.name);
+    }
+    spec.set("reset", "yes");
+  }
+  return spec;
+}
+
+/// Opens beds, sources and networks once and keeps them.
+class Resolver {
+ public:
+  Resolver(const ExperimentPlan& plan, fs::path root) : plan_(plan), root_(std::move(root)) {}
+
+  ReadyRun resolve(const PlannedRun& planned);
+  /// Adds what is wrong with a run that could not be resolved, each thing once.
+  void explain(const PlannedRun& planned, const std::string& problem, Problems& problems);
+
+ private:
+  const OpenBed& open_bed(const std::string& protocol);
+  const SourceModel& open_model(const RunRequest& request, std::int64_t classes);
+  Model& prototype(const Spec& network);
+
+  const ExperimentPlan& plan_;
+  fs::path root_;
+  std::map<std::string, OpenBed> beds_;
+  std::map<std::string, SourceModel> sources_;
+  std::map<std::string, std::unique_ptr<Model>> prototypes_;
+  std::map<std::string, std::string> failures_;  ///< what could not be opened, and why
+  std::map<std::string, std::string> source_failures_;
+  std::set<std::string> said_;
+};
+
+const OpenBed& Resolver::open_bed(const std::string& text) {
+  if (const auto failed = failures_.find(text); failed != failures_.end()) {
+    throw ConfigError(failed->second);
+  }
+  const auto found = beds_.find(text);
+  if (found != beds_.end()) return found->second;
+  try {
+    const auto protocol = make_protocol(below_root(Spec::parse(text), root_));
+    auto bed = std::make_shared<TestBed>(protocol->open());
+    std::string hash = bed->hash();
+    return beds_[text] = {protocol->defaults(), std::move(bed), std::move(hash)};
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    failures_[text] = error.what();
+    throw;
+  }
+}
+
+const SourceModel& Resolver::open_model(const RunRequest& request, std::int64_t classes) {
+  const std::string name = fmt::format(
+      "{}|{}|{}|{}|{}|{}", request.model, request.weights, request.train, request.train_set,
+      classes, request.weights.empty() && request.train.empty() ? request.seed : 0);
+  const auto found = sources_.find(name);
+  if (found != sources_.end()) return found->second;
+  if (const auto failed = source_failures_.find(name); failed != source_failures_.end()) {
+    throw ConfigError(failed->second);
+  }
+  try {
+    return sources_[name] = find_source(request, plan_.path.parent_path(), root_, classes);
+  } catch (const Error& error) {
+    source_failures_[name] = error.what();
+    throw;
+  }
+}
+
+Model& Resolver::prototype(const Spec& network) {
+  std::unique_ptr<Model>& model = prototypes_[network.to_string()];
+  if (!model) model = make_from_registry(model_registry(), network);
+  return *model;
+}
+
+ReadyRun Resolver::resolve(const PlannedRun& planned) {
+  const RunRequest& request = planned.request;
+  if (request.protocol.empty()) fail<ConfigError>("protocol is missing");
+  if (request.seed < 0) fail<ConfigError>("seed must be at least 0, not {}", request.seed);
+  const OpenBed& open = open_bed(request.protocol);
+  for (const Domain& domain : open.bed->target.domains) {
+    if (!domain.data->labelled()) {
+      fail<ConfigError>("{} has no labels: nothing could be scored", domain.name);
+    }
+  }
+  ReadyRun run;
+  run.name = planned.describe();
+  run.bed = open.bed;
+  run.data_hash = open.hash;
+  run.trace = request.trace;
+  run.source = open_model(request, open.bed->target.classes());
+  Model& network = prototype(run.source.network);
+  check_classes(open.bed->target, network);
+  run.method = decide_method(request, open.defaults, network);
+
+  const Spec stream_spec = decide_stream(request, open.defaults);
+  const Stream stream =
+      make_stream(stream_spec, open.bed->target, static_cast<std::uint64_t>(request.seed));
+  const std::vector<BatchSpan> batches = stream.batches(run.method.batch_size);
+  run.batches = static_cast<std::int64_t>(batches.size());
+  for (const BatchSpan& batch : batches) run.images += batch.size;
+
+  const AdapterOptions& options = run.method.options;
+  run.spec = {.protocol = open.bed->protocol.to_string(),
+              .model = run.source.network.to_string(),
+              .training = run.source.identity,
+              .data = open.bed->data.to_string(),
+              .stream = stream_spec.to_string(),
+              .loss = options.loss,
+              .select = options.select,
+              .optimizer = options.optimizer,
+              .norm = run.method.norm,
+              .partition = format_value(*options.partition),
+              .head = *options.head ? "adapt" : "freeze",
+              .include = options.include,
+              .exclude = options.exclude,
+              .batch_size = run.method.batch_size,
+              .inner_steps = options.inner_steps,
+              .adapt_every = options.adapt_every,
+              .episodic = options.episodic,
+              .restart_at_borders = stream.reset_at_borders,
+              .predict = format_value(options.predict),
+              .precision = format_value(request.precision),
+              .guard = options.guard,
+              .seed = request.seed};
+  run.key = run_key(run.spec, run.data_hash);
+
+  run.labels = planned.labels;
+  run.labels.benchmark = Spec::parse(request.protocol).name;
+  run.labels.environment = open.bed->environment;
+  if (run.labels.dataset.empty()) run.labels.dataset = open.bed->dataset;
+  if (run.labels.backbone.empty()) run.labels.backbone = backbone_name(run.source.network);
+  if (!planned.values.contains("trial")) {
+    // What is repeated with another seed is another trial.
+    run.labels.trial = open.bed->environment.empty() ? request.seed : open.bed->trial;
+  }
+  run.labels.loss = run.method.idle ? "" : Spec::parse(options.loss).name;
+  if (run.method.idle) run.labels.hyper.clear();
+  return run;
+}
+
+void Resolver::explain(const PlannedRun& planned, const std::string& problem, Problems& problems) {
+  const auto say = [&](const std::string& text) {
+    if (!text.empty() && said_.insert(text).second) problems.add(text);
+  };
+  if (!failures_.contains(planned.request.protocol)) {
+    return say(fmt::format("{}: {}", planned.describe(), problem));
+  }
+  // The same missing folder stops many runs: it is named once. Their weights may be missing too.
+  say(problem);
+  constexpr std::int64_t kAnyClasses = 2;
+  try {
+    say(open_model(planned.request, kAnyClasses).missing);
+  } catch (const Error& error) {
+    say(error.what());
+  }
+}
+
+}  // namespace
+
+Spec below_root(Spec spec, const fs::path& root) {
+  for (auto& [name, value] : spec.options) {
+    const bool folder = name == "path" || name == "root" || name == "clean" || name == "frost";
+    if (folder && !value.empty()) value = (root / value).lexically_normal().string();
+  }
+  return spec;
+}
+
+std::vector<ReadyRun> resolve(const ExperimentPlan& plan, const fs::path& root,
+                              Problems& problems) {
+  Resolver resolver(plan, root);
+  std::vector<ReadyRun> runs;
+  std::map<std::string, std::size_t> by_key;
+  std::map<Labels, std::string> places;
+  for (const PlannedRun& planned : plan.runs) {
+    try {
+      ReadyRun run = resolver.resolve(planned);
+      const auto [place, free] = places.emplace(run.labels, run.key);
+      if (!free && place->second != run.key) {
+        fail<ConfigError>(
+            "has the place of another run in the table: put what differs into the row's name, "
+            "group, "
+            "trial or hyper");
+      }
+      const auto [found, fresh] = by_key.emplace(run.key, runs.size());
+      if (fresh) {
+        runs.push_back(std::move(run));
+        continue;
+      }
+      ReadyRun& first = runs[found->second];
+      if (run.labels != first.labels) first.places.push_back(run.labels);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      resolver.explain(planned, error.what(), problems);
+    }
+  }
+  return runs;
+}
+
+}  // namespace gala

@@ -1,0 +1,189 @@
+#include "gala/protocol/runner.h"
+
+#include <ATen/Parallel.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "gala/base/file.h"
+#include "gala/base/interrupt.h"
+
+namespace gala {
+namespace {
+
+/// Takes runs one after another until none is left, on each of its threads.
+class Workers {
+ public:
+  Workers(const std::vector<const ReadyRun*>& runs, Store& store, const Machine& machine)
+      : runs_(runs), store_(store), machine_(machine) {}
+
+  RunnerOutcome run(const std::function<void(const RunnerStatus&)>& watch);
+
+ private:
+  void work();
+  void make(const ReadyRun& run);
+  const ReadyRun* take_next();
+  void fail_with(std::exception_ptr error, const std::string& name);
+
+  const std::vector<const ReadyRun*>& runs_;
+  Store& store_;
+  const Machine& machine_;
+  SourceCache cache_;
+  std::atomic<std::int64_t> batches_ = 0;
+  std::mutex mutex_;  ///< of everything below
+  std::condition_variable ended_;
+  std::size_t next_ = 0;
+  int working_ = 0;
+  RunnerStatus status_;
+  RunnerOutcome outcome_;
+  std::exception_ptr error_;
+  std::string failed_;
+};
+
+const ReadyRun* Workers::take_next() {
+  const std::lock_guard guard(mutex_);
+  if (next_ == runs_.size() || error_ || interrupted()) return nullptr;
+  return runs_[next_++];
+}
+
+void Workers::make(const ReadyRun& run) {
+  // Another program may be at work on the same plan.
+  store_.refresh();
+  bool added = false;
+  double accuracy = 0;
+  if (!store_.contains(run.key)) {
+    std::int64_t answered = 0;
+    Performed performed = perform(run, machine_, cache_, [&] {
+      ++answered;
+      ++batches_;
+    });
+    batches_ += run.batches - answered;
+    if (!performed.trace.empty()) {
+      performed.record.trace = fmt::format("traces/{}.jsonl.gz", run.key);
+      const auto file = store_.folder() / performed.record.trace;
+      std::filesystem::create_directories(file.parent_path());
+      write_atomically(file, [&](std::ostream& out) { out << performed.trace; });
+    }
+    accuracy = performed.record.accuracy();
+    added = store_.append(performed.record);
+  } else {
+    batches_ += run.batches;
+  }
+  for (const Labels& labels : run.places) store_.add_place(run.key, labels);
+  if (!added) store_.add_place(run.key, run.labels);
+  const std::lock_guard guard(mutex_);
+  ++status_.runs;
+  ++(added ? outcome_.added : outcome_.by_others);
+  status_.last = added ? fmt::format("{}: {:.2f} %", run.name, 100 * accuracy)
+                       : fmt::format("{}: made elsewhere", run.name);
+}
+
+void Workers::fail_with(std::exception_ptr error, const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  if (error_) return;
+  error_ = std::move(error);
+  failed_ = name;
+}
+
+void Workers::work() {
+  // OpenMP keeps this number for each thread.
+  at::set_num_threads(machine_.threads);
+  while (const ReadyRun* run = take_next()) {
+    try {
+      make(*run);
+    } catch (const Interrupted&) {
+      break;
+    } catch (...) {
+      fail_with(std::current_exception(), run->name);
+    }
+  }
+  const std::lock_guard guard(mutex_);
+  --working_;
+  ended_.notify_all();
+}
+
+RunnerOutcome Workers::run(const std::function<void(const RunnerStatus&)>& watch) {
+  std::vector<std::thread> threads;
+  working_ = machine_.jobs;
+  for (int i = 0; i < machine_.jobs; ++i) threads.emplace_back([this] { work(); });
+  std::unique_lock lock(mutex_);
+  while (working_ > 0) {
+    ended_.wait_for(lock, std::chrono::milliseconds(100));
+    status_.batches = batches_;
+    const RunnerStatus status = status_;
+    lock.unlock();
+    watch(status);
+    lock.lock();
+  }
+  lock.unlock();
+  for (std::thread& thread : threads) thread.join();
+  outcome_.interrupted = interrupted();
+  if (!error_) return outcome_;
+  try {
+    std::rethrow_exception(error_);
+  } catch (const std::exception& error) {
+    // LibTorch's messages carry a stack trace below their first line.
+    const std::string text = error.what();
+    fail("{}: {}; {} of {} runs were recorded before", failed_, text.substr(0, text.find('\n')),
+         outcome_.added, runs_.size());
+  }
+}
+
+}  // namespace
+
+Shard Shard::parse(const std::string& text) {
+  Shard shard;
+  const std::size_t slash = text.find('/');
+  const std::string_view all = text;
+  if (slash == std::string::npos || !parse_value(all.substr(0, slash), shard.number) ||
+      !parse_value(all.substr(slash + 1), shard.count) || shard.count < 1 || shard.number < 1 ||
+      shard.number > shard.count) {
+    fail<ConfigError>("{}: expected I/N with I from 1 to N, such as 2/8", text);
+  }
+  return shard;
+}
+
+bool Shard::has(const std::string& key) const {
+  const auto value = static_cast<std::int64_t>(std::stoull(key.substr(0, 8), nullptr, 16));
+  return value % count == number - 1;
+}
+
+std::vector<const ReadyRun*> runs_to_do(const std::vector<ReadyRun>& runs, const Store& store,
+                                        const Shard& shard) {
+  std::vector<const ReadyRun*> to_do;
+  for (const ReadyRun& run : runs) {
+    if (shard.has(run.key) && !store.contains(run.key)) to_do.push_back(&run);
+  }
+  return to_do;
+}
+
+void check_weights(const std::vector<const ReadyRun*>& runs, Problems& problems) {
+  std::set<std::string> said;
+  for (const ReadyRun* run : runs) {
+    const std::string& missing = run->source.missing;
+    if (!missing.empty() && said.insert(missing).second) problems.add(missing);
+  }
+}
+
+std::int64_t add_places(const std::vector<ReadyRun>& runs, Store& store) {
+  std::int64_t added = 0;
+  for (const ReadyRun& run : runs) {
+    if (!store.contains(run.key)) continue;
+    added += store.add_place(run.key, run.labels);
+    for (const Labels& labels : run.places) added += store.add_place(run.key, labels);
+  }
+  return added;
+}
+
+RunnerOutcome run_all(const std::vector<const ReadyRun*>& runs, Store& store,
+                      const Machine& machine,
+                      const std::function<void(const RunnerStatus&)>& watch) {
+  return Workers(runs, store, machine).run(watch);
+}
+
+}  // namespace gala

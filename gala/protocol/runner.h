@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gala/protocol/perform.h"
+#include "gala/protocol/store.h"
+
+namespace gala {
+
+/// One part of a plan that is spread over several machines; parts are numbered from 1.
+struct Shard {
+  std::int64_t number = 1;
+  std::int64_t count = 1;
+
+  /// "2/8". Throws ConfigError.
+  static Shard parse(const std::string& text);
+  /// By the run's key, so that a run is in the same part whatever else the plan holds.
+  bool has(const std::string& key) const;
+};
+
+/// The runs of the shard that the store lacks, in the plan's order.
+std::vector<const ReadyRun*> runs_to_do(const std::vector<ReadyRun>& runs, const Store& store,
+                                        const Shard& shard);
+
+/// Adds a problem for every weight file these runs need and lack, each once.
+void check_weights(const std::vector<const ReadyRun*>& runs, Problems& problems);
+
+/// Gives the runs that the store has the places they have in this plan. Returns how many were new.
+std::int64_t add_places(const std::vector<ReadyRun>& runs, Store& store);
+
+/// How far the work has come.
+struct RunnerStatus {
+  std::int64_t batches = 0;  ///< answered, of all runs; those of runs that others made count too
+  std::int64_t runs = 0;     ///< done
+  std::string last;          ///< the run that ended last, with its accuracy
+};
+
+struct RunnerOutcome {
+  std::int64_t added = 0;      ///< records written
+  std::int64_t by_others = 0;  ///< runs that another program had recorded in the meantime
+  bool interrupted = false;
+};
+
+/// Makes the runs, `machine.jobs` at a time, and records each as soon as it ends. `watch` is called
+/// now and then from the calling thread. After a signal, runs stop at their next batch and leave
+/// nothing. When a run fails, no new one begins, those at work end and are recorded, and its error is
+/// thrown with the run's name.
+RunnerOutcome run_all(const std::vector<const ReadyRun*>& runs, Store& store,
+                      const Machine& machine,
+                      const std::function<void(const RunnerStatus&)>& watch);
+
+}  // namespace gala

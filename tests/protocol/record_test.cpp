@@ -1,0 +1,121 @@
+#include "gala/protocol/record.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gala/base/error.h"
+#include "tests/protocol/sample.h"
+
+namespace gala {
+namespace {
+
+TEST(Record, ReadsBackWhatItWrites) {
+  Record record = test::sample_record();
+  record.places.clear();
+  const std::string text = record.to_json().dump();
+  const Record again = Record::from_json(nlohmann::json::parse(text));
+  EXPECT_EQ(again.to_json().dump(), text);
+  EXPECT_EQ(again.spec, record.spec);
+  EXPECT_EQ(again.labels, record.labels);
+  EXPECT_EQ(again.over_time.images, record.over_time.images);
+}
+
+TEST(Record, MetricsFollowFromTheScores) {
+  const Record record = test::sample_record();
+  // 6/10 and 30/40 right: each domain counts the same.
+  EXPECT_DOUBLE_EQ(record.accuracy(), (0.6 + 0.75) / 2);
+  EXPECT_DOUBLE_EQ(record.error(), 1 - 0.675);
+  EXPECT_DOUBLE_EQ(*record.generalisation(), 0.5);
+  EXPECT_DOUBLE_EQ(*record.forgetting(), (0.9 + 0.8) / 2 - (0.7 + 0.6) / 2);
+  EXPECT_DOUBLE_EQ(*record.validation_accuracy(), 0.85);
+}
+
+TEST(Record, LeavesOutWhatIsNotDefined) {
+  Record record = test::sample_record();
+  record.held_out.reset();
+  record.source.reset();
+  record.validation.clear();
+  record.domains = {{"unlabelled", 0, 0}};
+  const auto metrics = record.to_json()["metrics"];
+  EXPECT_TRUE(metrics.empty()) << metrics.dump();
+  EXPECT_FALSE(Record::from_json(record.to_json()).forgetting().has_value());
+}
+
+TEST(Record, NumbersThatAreNotFiniteBecomeNull) {
+  Record record = test::sample_record();
+  record.layers[0].path = std::numeric_limits<double>::infinity();
+  record.cost.step_mean = std::nan("");
+  const std::string text = record.to_json().dump();
+  EXPECT_NE(text.find("\"path\":null"), std::string::npos);
+  const Record again = Record::from_json(nlohmann::json::parse(text));
+  EXPECT_TRUE(std::isnan(again.layers[0].path));
+  EXPECT_TRUE(std::isnan(again.cost.step_mean));
+}
+
+TEST(Record, RefusesANewerSchema) {
+  auto json = test::sample_record().to_json();
+  json["schema"] = kRecordSchema + 1;
+  try {
+    Record::from_json(json);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "is of schema 2, this program reads up to 1: use a newer gala");
+  }
+}
+
+TEST(Record, SaysWhatIsMissing) {
+  nlohmann::json json = test::sample_record().to_json();
+  json.erase("choices");
+  EXPECT_THROW(Record::from_json(json), Error);
+  json = test::sample_record().to_json();
+  json["spec"].erase("norm");
+  try {
+    Record::from_json(json);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "spec.norm is missing");
+  }
+  EXPECT_THROW(Record::from_json(nlohmann::json::parse("[1, 2]")), Error);
+}
+
+TEST(Record, IgnoresFieldsItDoesNotKnow) {
+  nlohmann::json json = test::sample_record().to_json();
+  json["colour"] = "blue";
+  EXPECT_EQ(Record::from_json(json).key, test::sample_record().key);
+}
+
+TEST(RunKey, DependsOnEveryFieldOfTheSpecAndOnTheData) {
+  const RunSpec spec = test::sample_record().spec;
+  const std::string key = run_key(spec, "data");
+  EXPECT_EQ(key.size(), 32u);
+  EXPECT_NE(run_key(spec, "other"), key);
+  const nlohmann::json fields = spec.to_json();
+  for (const auto& [name, value] : fields.items()) {
+    nlohmann::json changed = fields;
+    if (value.is_boolean()) changed[name] = !value.get<bool>();
+    if (value.is_number()) changed[name] = value.get<std::int64_t>() + 1;
+    if (value.is_string()) changed[name] = value.get<std::string>() + "x";
+    if (value.is_array()) changed[name].push_back("x");
+    if (value.is_object()) changed[name]["x"] = 1;
+    EXPECT_NE(run_key(RunSpec::from_json(changed), "data"), key) << name;
+  }
+}
+
+TEST(GapSummary, HasTheQuantilesOfNumPy) {
+  // numpy.quantile([0, 1e-9, 3e-5, 2e-3, 0.5, 0], [0, .05, .25, .5, .75, .95, 1])
+  const GapSummary gap = GapSummary::of({0, 1e-9, 3e-5, 2e-3, 0.5, 0});
+  EXPECT_EQ(gap.steps, 6);
+  EXPECT_EQ(gap.zero, 2);
+  const std::vector<double> expected = {0, 0, 2.5e-10, 1.50005e-05, 0.0015075, 0.3755, 0.5};
+  ASSERT_EQ(gap.quantiles.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(gap.quantiles[i], expected[i], 1e-12) << i;
+  }
+  // 1e-9 lies in 10^-9 .. 10^-8, number 8; 3e-5 in number 12; 2e-3 in 14; 0.5 in 16.
+  EXPECT_EQ(gap.decades[8] + gap.decades[12] + gap.decades[14] + gap.decades[16], 4);
+  EXPECT_TRUE(GapSummary::of({}).quantiles.empty());
+}
+
+}  // namespace
+}  // namespace gala

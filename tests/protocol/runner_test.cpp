@@ -1,0 +1,379 @@
+#include "gala/protocol/runner.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <numeric>
+
+#include "gala/base/random.h"
+#include "gala/data/loader.h"
+#include "gala/model/weights.h"
+#include "gala/protocol/metrics.h"
+#include "gala/protocol/trace.h"
+#include "tests/data/support.h"
+#include "tests/protocol/miniature.h"
+
+namespace gala {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TemporaryFolder;
+
+const std::string kAssets = std::string(GALA_TEST_SOURCE_DIR) + "/assets";
+
+/// Runs of a plan, made in a folder of their own.
+class RunnerTest : public ::testing::Test {
+ protected:
+  /// `rows` follows the heading and [run] with these keys.
+  std::vector<Record> made(const std::string& run, const std::string& rows = "") {
+    const std::vector<ReadyRun> runs = ready(run, rows);
+    Store store(folder_ / "store", Store::Access::kWrite);
+    Machine machine;
+    run_all(runs_to_do(runs, store, {}), store, machine, [](const RunnerStatus&) {});
+    store.refresh();
+    return store.records();
+  }
+  std::vector<ReadyRun> ready(const std::string& run, const std::string& rows = "") {
+    Problems problems;
+    const std::string text =
+        "[plan]\nname = \"test\"\ntitle = \"Test\"\n[run]\n" + run + "\n" + rows;
+    const ExperimentPlan plan = parse_plan(text, folder_ / "plan.toml", problems);
+    std::vector<ReadyRun> runs = resolve(plan, folder_.path(), problems);
+    for (const std::string& problem : problems.list()) ADD_FAILURE() << problem;
+    return runs;
+  }
+  std::string problem_of(const std::string& run, const std::string& rows = "") {
+    Problems problems;
+    const std::string text =
+        "[plan]\nname = \"test\"\ntitle = \"Test\"\n[run]\n" + run + "\n" + rows;
+    resolve(parse_plan(text, folder_ / "plan.toml", problems), folder_.path(), problems);
+    return problems.empty() ? "none" : problems.list().front();
+  }
+  /// A stream of two corruptions of the demo's images under the demo's network.
+  static std::string continual(const std::string& corruptions = "contrast,fog",
+                               const std::string& more = "") {
+    return fmt::format(
+        "protocol = 'continual:generate=yes,images=60,path={}/cifar10_test_2000.png,"
+        "corruption=\"{}\"'\nweights = \"{}/wrn16_2_cifar10.safetensors\"\nbatch_size = 20\n{}",
+        kAssets, corruptions, kAssets, more);
+  }
+
+  TemporaryFolder folder_;
+};
+
+std::int64_t total(const std::vector<std::int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+}
+
+TEST_F(RunnerTest, ARecordAgreesWithItself) {
+  const std::vector<Record> records = made(
+      continual("contrast,fog", "select = \"gala:window=4\"\ntrace = true\nloss = \"shot\"\n"));
+  ASSERT_EQ(records.size(), 1u);
+  const Record& record = records[0];
+  EXPECT_EQ(record.steps, 6);
+  EXPECT_EQ(record.over_time.images, (std::vector<std::int64_t>{20, 20, 20, 20, 20, 20}));
+  const std::vector<std::pair<std::int64_t, std::string>> borders = {{0, "contrast"}, {3, "fog"}};
+  EXPECT_EQ(record.over_time.borders, borders);
+  ASSERT_EQ(record.domains.size(), 2u);
+  EXPECT_EQ(record.domains[0].name, "contrast");
+  EXPECT_EQ(record.domains[0].images, 60);
+  EXPECT_EQ(record.domains[0].correct + record.domains[1].correct, total(record.over_time.correct));
+  std::int64_t steps = 0, chosen = 0, single = 0;
+  for (const auto& [choice, length] : record.choices) {
+    steps += length;
+    single += choice >= 0 ? length : 0;
+  }
+  EXPECT_EQ(steps, 6);
+  EXPECT_EQ(record.choices.front().first, Record::kSeveral) << "a window opens with all layers";
+  double moved = 0;
+  for (const LayerUse& layer : record.layers) {
+    chosen += layer.chosen;
+    moved += layer.path;
+    EXPECT_LE(layer.net, layer.path * (1 + 1e-4) + 1e-7) << layer.name;
+    EXPECT_GT(layer.parameters, 0);
+  }
+  EXPECT_EQ(chosen, single);
+  EXPECT_GT(moved, 0);
+  EXPECT_EQ(record.gap.steps, 4) << "two of six steps open a window";
+  EXPECT_EQ(record.layers.back().block, 3);
+  EXPECT_EQ(record.spec.head, "freeze") << "as SHOT has it";
+  EXPECT_EQ(record.spec.norm, "batch");
+  EXPECT_EQ(record.labels.loss, "shot");
+  EXPECT_EQ(record.labels.backbone, "WRN-16-2");
+  EXPECT_GT(record.cost.total, 0);
+  EXPECT_GT(record.cost.peak_memory, 1'000'000);
+  EXPECT_EQ(record.cost.memory_of, "process");
+  EXPECT_EQ(record.provenance.at("weights").get<std::string>(), "wrn16_2_cifar10.safetensors");
+
+  std::ifstream file(folder_ / "store" / record.trace, std::ios::binary);
+  const std::string packed(std::istreambuf_iterator<char>(file), {});
+  EXPECT_LE(packed.size(), Trace::kLargest);
+  std::istringstream lines(gunzip(packed));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(nlohmann::json::parse(line).at("layers").size(), record.layers.size());
+  int count = 0;
+  while (std::getline(lines, line)) {
+    EXPECT_EQ(nlohmann::json::parse(line).at("distance").size(), record.layers.size());
+    ++count;
+  }
+  EXPECT_EQ(count, 6);
+}
+
+TEST_F(RunnerTest, TheSourceModelForgetsNothingAndScoresAsItDoesAlone) {
+  const std::vector<Record> records =
+      made(continual("contrast", "norm = \"source\"\nselect = \"none\"\n"));
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_DOUBLE_EQ(*records[0].forgetting(), 0);
+  EXPECT_FALSE(records[0].generalisation());
+  EXPECT_TRUE(records[0].source->before_in_norm.empty());
+  // The network on its own, one image at a time.
+  const TestBed bed =
+      make_protocol(Spec::parse(fmt::format("continual:generate=yes,images=60,corruption=contrast,"
+                                            "path={}/cifar10_test_2000.png",
+                                            kAssets)))
+          ->open();
+  const std::string weights = kAssets + "/wrn16_2_cifar10.safetensors";
+  const auto model =
+      make_model(Spec::parse(read_weights(weights).metadata.at("model").get<std::string>()));
+  load_weights(*model, weights);
+  const Stream stream = make_stream(Spec::parse("continual"), bed.target, 0);
+  LoaderOptions options;
+  options.batch_size = 1;
+  Loader loader(stream, model->preprocessing(), options);
+  std::int64_t correct = 0;
+  const c10::InferenceMode no_grad;
+  while (const auto batch = loader.next()) {
+    correct +=
+        model->forward(batch->images).logits.argmax(1).item<std::int64_t>() == batch->labels[0];
+  }
+  EXPECT_EQ(records[0].domains[0].correct, correct);
+  EXPECT_GT(correct, 10);
+}
+
+TEST_F(RunnerTest, ARestartAtABorderMakesTheNextDomainLikeTheFirst) {
+  const std::string method = "select = \"all\"\noptimizer = \"adam:rate=0.01\"\n";
+  const Record alone = made(continual("fog", method)).back();
+  const Record restarted =
+      made(continual("contrast,fog", method + "restart_at_borders = true\n")).back();
+  const Record carried = made(continual("contrast,fog", method)).back();
+  EXPECT_EQ(restarted.domains[1], alone.domains[0]);
+  EXPECT_TRUE(restarted.spec.restart_at_borders);
+  EXPECT_EQ(std::vector<std::int64_t>(restarted.over_time.correct.begin() + 3,
+                                      restarted.over_time.correct.end()),
+            alone.over_time.correct);
+  EXPECT_NE(restarted.over_time.correct, carried.over_time.correct);
+}
+
+TEST_F(RunnerTest, OtherStreamsAreScoredByDomain) {
+  const Record mixed =
+      made(continual("contrast,fog", "stream = \"mixed\"\nselect = \"none\"\n")).back();
+  ASSERT_EQ(mixed.domains.size(), 2u);
+  EXPECT_EQ(mixed.domains[0].name, "contrast");
+  EXPECT_EQ(mixed.domains[0].images, 60);
+  EXPECT_EQ(mixed.domains[1].images, 60);
+  const Record correlated =
+      made(continual("contrast,fog", "stream = \"correlated:by=dirichlet\"\nselect = \"none\"\n"))
+          .back();
+  EXPECT_EQ(correlated.domains.size(), 2u);
+  const std::string gradual = fmt::format(
+      "protocol = 'continual:generate=yes,images=4,severity=all,path={}/cifar10_test_2000.png,"
+      "corruption=\"contrast,fog\"'\nweights = \"{}/wrn16_2_cifar10.safetensors\"\n"
+      "stream = \"gradual\"\nselect = \"none\"\n",
+      kAssets, kAssets);
+  const Record swelling = made(gradual).back();
+  ASSERT_EQ(swelling.domains.size(), 14u) << "5,4,3,2,1 and 1,2,3,4,5,4,3,2,1";
+  EXPECT_EQ(swelling.domains[0].name, "contrast_5");
+  EXPECT_EQ(swelling.domains[9].name, "fog_5");
+  EXPECT_EQ(swelling.over_time.borders.size(), 14u);
+}
+
+TEST_F(RunnerTest, DomainBedRunsHaveAllMetrics) {
+  for (const auto& [set, environments] : test::domainbed_sets()) {
+    test::write_miniature(folder_ / set, environments);
+  }
+  const std::vector<Record> records = made(
+      "protocol = \"domainbed:path={dataset},env={env}\"\n"
+      "model = \"wide_resnet:depth=10,width=1\"\nbatch_size = 4\noptimizer = \"adam:rate=0.01\"",
+      "[axes]\ndataset = [\"PACS\", \"VLCS\", \"TerraIncognita\", \"OfficeHome\"]\nenv = [0, 3]\n"
+      "[[row]]\nname = \"All layers\"\nselect = \"all\"\nloss = \"shot\"\n");
+  ASSERT_EQ(records.size(), 8u);
+  for (const Record& record : records) {
+    EXPECT_EQ(record.domains.size(), 1u);
+    EXPECT_EQ(record.domains[0].images, 12);
+    EXPECT_EQ(record.held_out->images, 3);
+    EXPECT_EQ(record.source->before.size(), 3u);
+    EXPECT_EQ(record.source->after[2].images, 3);
+    EXPECT_EQ(record.validation.size(), 3u);
+    EXPECT_EQ(record.validation[0].images, 3);
+    EXPECT_TRUE(record.forgetting() && record.generalisation() && record.validation_accuracy());
+    EXPECT_EQ(record.steps, 3) << "adapting to the hold-outs is not counted";
+    EXPECT_NE(record.spec.model.find("classes=3"), std::string::npos);
+    EXPECT_EQ(record.spec.norm, "source");
+  }
+  EXPECT_EQ(records[7].labels.dataset, "OfficeHome");
+  EXPECT_EQ(records[7].labels.environment, "Real World");
+}
+
+TEST_F(RunnerTest, TinyDomainBedSharesItsRunsWithTheHeatMap) {
+  test::write_miniature(folder_ / "PACS", {"art_painting", "cartoon", "photo", "sketch"});
+  const std::string method =
+      "model = \"wide_resnet:depth=10,width=1\"\nselect = \"fixed:layers=block2\"\n";
+  const auto tiny = ready("protocol = \"tiny_domainbed:root=.,shift=pacs_sketch\"\n" + method);
+  const auto whole =
+      ready("protocol = \"domainbed:path=PACS,env=3\"\npartition = \"block\"\n" + method);
+  EXPECT_EQ(tiny[0].key, whole[0].key);
+  EXPECT_EQ(tiny[0].labels.benchmark, "tiny_domainbed");
+  const std::string erm = "model = \"wide_resnet:depth=10,width=1\"\nselect = \"none\"\n";
+  EXPECT_EQ(ready("protocol = \"tiny_domainbed:root=.,shift=pacs_sketch\"\n" + erm)[0].key,
+            ready("protocol = \"domainbed:path=PACS,env=3\"\n" + erm)[0].key);
+  EXPECT_EQ(tiny[0].spec.partition, "block");
+}
+
+TEST_F(RunnerTest, EqualRunsAreOneRun) {
+  const auto runs = ready(continual(),
+                          "[axes]\nloss = [\"pseudo_label\", \"shot\"]\n"
+                          "[[row]]\nname = \"Source\"\nselect = \"none\"\nnorm = \"source\"\n"
+                          "[[row]]\nname = \"GALA\"\nselect = \"gala\"\n"
+                          "[[row]]\nname = \"Window 20\"\nselect = \"gala:window=20\"\n"
+                          "[[row]]\nname = \"Rate\"\noptimizer = \"adam:rate=1e-3\"\n");
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_TRUE(runs[0].labels.loss.empty());
+  EXPECT_TRUE(runs[0].places.empty());
+  ASSERT_EQ(runs[1].places.size(), 2u);
+  EXPECT_EQ(runs[1].places[0].row, "Window 20");
+}
+
+TEST_F(RunnerTest, EveryRunHasAPlaceOfItsOwn) {
+  EXPECT_CONTAINS(problem_of(continual(), "[axes]\noptimizer = [\"adam\", \"sgd\"]\n"),
+                  "Test, optimizer=sgd: has the place of another run");
+  const auto runs = ready(continual(), "[axes]\nseed = [0, 4]\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[1].labels.trial, 4);
+}
+
+TEST_F(RunnerTest, SaysWhatCannotBe) {
+  EXPECT_CONTAINS(problem_of("seed = 1\n"), "protocol is missing");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "select = \"fixed:layers=layer9\"\n")),
+                  "layer9");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "partition = \"row\"\n")),
+                  "partition cannot be \"row\"");
+  EXPECT_CONTAINS(
+      problem_of(continual("contrast", "stream = \"mixed\"\nrestart_at_borders = true")),
+      "the stream mixed has no borders");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "stream = \"gradual\"\n")), "severity");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "optimizer = \"adam:rat=1\"\n")), "rat");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "optimizer = \"adam:rate=fast\"\n")), "fast");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "guard = \"warn:events=x.jsonl\"\n")),
+                  "records");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "norm = \"bach\"\n")), "batch");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "model = \"wide_resnet:classes=7\"\n")),
+                  "the head of wide_resnet has 7");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "train = \"none.toml\"\n")), "none.toml");
+  EXPECT_CONTAINS(problem_of("protocol = \"domainbed:path=nowhere\"\nmodel = \"resnet18\"\n"),
+                  "nowhere");
+}
+
+TEST_F(RunnerTest, KnowsTheTrainingOfWeights) {
+  const auto runs = ready(continual("contrast", "select = \"none\"\n"));
+  const nlohmann::json& training = runs[0].spec.training;
+  EXPECT_EQ(training.at("plan").at("train").at("seed").get<std::string>(), "0");
+  EXPECT_EQ(training.at("plan").at("data").at("train").get<std::string>(),
+            "cifar10:path=cifar10,split=train");
+  EXPECT_FALSE(training.dump().find("wrn16_2_cifar10.safetensors") != std::string::npos);
+  // The same plan by name gives the same run, even when the weights are gone.
+  fs::copy_file(std::string(GALA_TEST_SOURCE_DIR) + "/plans/train_cifar10_wrn16_2.toml",
+                folder_ / "train.toml");
+  const std::string gone = fmt::format(
+      "protocol = 'continual:generate=yes,images=60,path={}/cifar10_test_2000.png,"
+      "corruption=\"contrast\"'\nbatch_size = 20\nselect = \"none\"\ntrain = \"train.toml\"\n",
+      kAssets);
+  const auto again = ready(gone);
+  EXPECT_EQ(again[0].spec.training, training) << again[0].spec.training.dump(1);
+  EXPECT_EQ(again[0].key, runs[0].key);
+  Problems problems;
+  check_weights({&again[0]}, problems);
+  ASSERT_EQ(problems.list().size(), 1u);
+  EXPECT_CONTAINS(problems.list()[0],
+                  "wrn16_2_cifar10.safetensors is missing; to make it: gala train");
+  // Weights of another seed are not taken for these.
+  std::ofstream(folder_ / "train.toml", std::ios::app) << "";
+  std::string text = test::read_text(folder_ / "train.toml");
+  text.replace(text.find("seed = 0"), 8, "seed = 5");
+  test::write_text(folder_ / "train.toml", text);
+  EXPECT_CONTAINS(problem_of(continual("contrast", "train = \"train.toml\"\n")),
+                  "train.seed is \"0\" and should be \"5\"");
+}
+
+TEST_F(RunnerTest, ARunThatFailsIsNamedAndTheOthersAreKept) {
+  test::write_miniature(folder_ / "PACS", {"art_painting", "cartoon"});
+  const auto runs = ready(
+      "protocol = \"domainbed:path=PACS,env={env}\"\nmodel = \"wide_resnet:depth=10,width=1\"\n"
+      "batch_size = 4\nselect = \"none\"\n",
+      "[axes]\nenv = [0, 1]\n");
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "PACS/cartoon")) {
+    if (entry.is_regular_file()) std::ofstream(entry.path()) << "not a picture";
+  }
+  Store store(folder_ / "store", Store::Access::kWrite);
+  const std::string message = test::message_of<Error>(
+      [&] { run_all(runs_to_do(runs, store, {}), store, Machine{}, [](const RunnerStatus&) {}); });
+  EXPECT_CONTAINS(message, "Test, env=");
+  EXPECT_CONTAINS(message, ".png");
+  EXPECT_CONTAINS(message, "0 of 2 runs were recorded before");
+}
+
+TEST(Shards, ShareOutTheRunsByTheirKeys) {
+  std::vector<int> counts(3, 0);
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    RunSpec spec;
+    spec.seed = static_cast<std::int64_t>(i);
+    const std::string key = run_key(spec, "");
+    int owners = 0;
+    for (std::int64_t s = 1; s <= 3; ++s) {
+      const bool mine = Shard{s, 3}.has(key);
+      owners += mine;
+      counts[static_cast<std::size_t>(s - 1)] += mine;
+    }
+    EXPECT_EQ(owners, 1);
+    EXPECT_TRUE(Shard{}.has(key));
+  }
+  for (const int count : counts) EXPECT_GT(count, 60);
+}
+
+TEST(Shards, AreReadAsIOfN) {
+  EXPECT_EQ(Shard::parse("2/8").number, 2);
+  EXPECT_EQ(Shard::parse("2/8").count, 8);
+  for (const char* wrong : {"", "3", "0/3", "4/3", "1/0", "a/b", "1/2/3", "-1/2"}) {
+    EXPECT_THROW(Shard::parse(wrong), ConfigError) << wrong;
+  }
+}
+
+TEST(TraceFile, IsThinnedOutUntilItFits) {
+  LayerPartition layers;
+  for (int l = 0; l < 100; ++l) layers.layers.push_back({fmt::format("layer{}", l), {}, 1});
+  Trace trace;
+  Random random(1, "trace");
+  for (int i = 0; i < 2000; ++i) {
+    StepRecord step;
+    step.step = i + 1;
+    for (int l = 0; l < 100; ++l) step.layers.push_back({random.uniform(), 0, 0, 0});
+    trace.add(step);
+  }
+  const std::string packed = trace.compressed("key", layers);
+  EXPECT_LE(packed.size(), Trace::kLargest);
+  std::istringstream lines(gunzip(packed));
+  std::string line;
+  std::getline(lines, line);
+  const std::int64_t every = nlohmann::json::parse(line).at("every");
+  EXPECT_GE(every, 2);
+  std::getline(lines, line);
+  std::getline(lines, line);
+  EXPECT_EQ(nlohmann::json::parse(line).at("step").get<std::int64_t>(), 1 + every);
+  EXPECT_THROW(gunzip("no"), Error);
+  EXPECT_THROW(gunzip(packed.substr(0, packed.size() / 2)), Error);
+}
+
+}  // namespace
+}  // namespace gala
