@@ -14,6 +14,8 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell cores=$$(nproc); room=$$(awk '/MemAvailable/ {print int($$2 / 2000000)}' /proc/meminfo); \
   room=$${room:-$$cores}; echo $$((room < 1 ? 1 : room < cores ? room : cores)))
 TEST_JOBS ?= 2
+# What `make bench` measures on.
+DEVICE ?= cpu
 # Arguments for ctest, such as ARGS='-R Gala' or ARGS='-L unit'.
 ARGS ?=
 
@@ -50,6 +52,13 @@ all: build/build.ninja ## Build library, program and tests
 asan: build-asan/build.ninja ## The fast tests under AddressSanitizer and UBSan (build-asan/)
 	@$(ASAN_ENV) cmake --build build-asan --parallel $(JOBS)
 	@$(ASAN_ENV) $(CTEST) --test-dir build-asan -LE 'slow|install|house' $(ARGS)
+
+.PHONY: bench
+bench: export GALA_BENCH := 1
+bench: build/build.ninja ## Time a step beside its floor and plain PyTorch (DEVICE=cpu or cuda); minutes
+	@cmake build -DGALA_BENCHMARKS=ON >/dev/null
+	@cmake --build build --parallel $(JOBS) --target gala_bench_step
+	@bench/run --device $(DEVICE) --build build --python "$$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)"
 
 .PHONY: format
 format: deps ## Format every C++ file in place
