@@ -10,6 +10,7 @@
 #include "gala/data/loader.h"
 #include "gala/model/weights.h"
 #include "gala/protocol/gather.h"
+#include "gala/tensor/device_memory.h"
 
 namespace gala {
 namespace {
@@ -153,7 +154,7 @@ std::vector<Score> Performance::validate(Adapter& adapter) const {
 
 Performed Performance::perform() {
   Stopwatch watch;
-  reset_peak_memory(machine_.device);
+  forget_peak(machine_.device);
   Performed performed;
   Record& record = performed.record;
   record.key = run_.key;

@@ -1,14 +1,14 @@
 #include "gala/protocol/provenance.h"
 
 #include <ATen/Context.h>
-#include <c10/core/CachingDeviceAllocator.h>
-#include <sys/resource.h>
 #include <torch/version.h>
 
 #include <ctime>
 #include <fstream>
 
 #include "gala/base/error.h"
+#include "gala/tensor/device_memory.h"
+#include "gala/tensor/work_queue.h"
 
 namespace gala {
 namespace {
@@ -42,41 +42,21 @@ std::string compiler() {
 #endif
 }
 
-c10::DeviceIndex index_of(const c10::Device& device) {
-  return device.has_index() ? device.index() : c10::DeviceIndex{0};
-}
-
 }  // namespace
 
 nlohmann::json Machine::provenance() const {
-  return {{"gala", version},           {"commit", commit},       {"compiler", compiler()},
-          {"libtorch", TORCH_VERSION}, {"device", device.str()}, {"cpu", processor()},
-          {"threads", threads},        {"jobs", jobs},           {"layout", format_value(layout)},
-          {"date", utc_now()},         {"command", command}};
+  nlohmann::json facts = {
+      {"gala", version},           {"commit", commit},       {"compiler", compiler()},
+      {"libtorch", TORCH_VERSION}, {"device", device.str()}, {"cpu", processor()},
+      {"threads", threads},        {"jobs", jobs},           {"layout", format_value(layout)},
+      {"date", utc_now()},         {"command", command}};
+  if (const std::string gpu = gpu_name(device); !gpu.empty()) facts["gpu"] = gpu;
+  return facts;
 }
 
 std::int64_t peak_memory(const c10::Device& device, std::string& of) {
-  if (device.is_cpu()) {
-    of = "process";
-    rusage usage{};
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss * std::int64_t{1024} : 0;
-  }
-  of = "device";
-  try {
-    const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(index_of(device));
-    return stats.allocated_bytes[0].peak;  // 0 is the sum over large and small blocks
-  } catch (const c10::Error&) {
-    return 0;  // an allocator that keeps no count
-  }
-}
-
-void reset_peak_memory(const c10::Device& device) {
-  if (device.is_cpu()) return;
-  try {
-    c10::getDeviceAllocator(device.type())->resetPeakStats(index_of(device));
-  } catch (const c10::Error&) {
-    return;  // then the peak is not known either
-  }
+  of = device.is_cpu() ? "process" : "device";
+  return memory_use(device).peak;
 }
 
 }  // namespace gala

@@ -27,7 +27,5 @@ struct Machine {
 /// The most memory held so far, in bytes: on a GPU by its allocator, else by the process. `of` is set
 /// to "device" or "process". 0 where it is not known.
 std::int64_t peak_memory(const c10::Device& device, std::string& of);
-/// Lets the count of a GPU begin anew.
-void reset_peak_memory(const c10::Device& device);
 
 }  // namespace gala

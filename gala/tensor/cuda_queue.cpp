@@ -143,6 +143,13 @@ std::unique_ptr<WorkQueue> make_cuda_queue(at::Device device) {
   return std::make_unique<CudaQueue>(device);
 }
 
+std::string gpu_name(at::Device device) {
+  if (!device.is_cuda()) return "";
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device.has_index() ? device.index() : 0));
+  return properties.name;
+}
+
 bool built_with_cuda() {
   return true;
 }

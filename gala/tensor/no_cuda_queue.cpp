@@ -6,6 +6,10 @@ std::unique_ptr<WorkQueue> make_cuda_queue(at::Device) {
   return nullptr;
 }
 
+std::string gpu_name(at::Device) {
+  return "";
+}
+
 bool built_with_cuda() {
   return false;
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace gala {
 
@@ -53,6 +54,9 @@ class WorkQueue {
 
   static constexpr int kMarks = 8;
 };
+
+/// What a GPU calls itself; empty for other devices, or where this library was built without CUDA.
+std::string gpu_name(at::Device device);
 
 /// Whether this library was built with CUDA kernels and graphs of its own.
 bool built_with_cuda();
