@@ -7,7 +7,6 @@
 #include <fstream>
 #include <numeric>
 
-#include "gala/base/random.h"
 #include "gala/data/loader.h"
 #include "gala/model/weights.h"
 #include "gala/protocol/metrics.h"
@@ -217,6 +216,24 @@ TEST_F(RunnerTest, DomainBedRunsHaveAllMetrics) {
   EXPECT_EQ(records[7].labels.environment, "Real World");
 }
 
+TEST_F(RunnerTest, HoldOutsCanBeAugmentedAsT3aHasThem) {
+  test::write_miniature(folder_ / "PACS", {"art_painting", "cartoon"}, /*each=*/40);
+  const std::vector<Record> records = made(
+      "protocol = \"domainbed:path=PACS,env=0,validation=no,augmented={augmented}\"\n"
+      "model = \"wide_resnet:depth=10,width=1\"\nbatch_size = 8\nselect = \"none\"\nseed = 3\n",
+      "[axes]\naugmented = [\"no\", \"yes\"]\n[[row]]\nname = \"augmented {augmented}\"\n");
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_FALSE(records[0].source->augmented);
+  EXPECT_TRUE(records[1].source->augmented);
+  EXPECT_EQ(records[0].domains, records[1].domains) << "the target is never varied";
+  EXPECT_NE(records[0].key, records[1].key);
+  for (const Record& record : records) {
+    EXPECT_EQ(record.source->before, record.source->after) << "drawn alike before and after";
+    EXPECT_TRUE(record.validation.empty());
+    EXPECT_FALSE(record.validation_accuracy());
+  }
+}
+
 TEST_F(RunnerTest, TinyDomainBedSharesItsRunsWithTheHeatMap) {
   test::write_miniature(folder_ / "PACS", {"art_painting", "cartoon", "photo", "sketch"});
   const std::string method =
@@ -348,31 +365,6 @@ TEST(Shards, AreReadAsIOfN) {
   for (const char* wrong : {"", "3", "0/3", "4/3", "1/0", "a/b", "1/2/3", "-1/2"}) {
     EXPECT_THROW(Shard::parse(wrong), ConfigError) << wrong;
   }
-}
-
-TEST(TraceFile, IsThinnedOutUntilItFits) {
-  LayerPartition layers;
-  for (int l = 0; l < 100; ++l) layers.layers.push_back({fmt::format("layer{}", l), {}, 1});
-  Trace trace;
-  Random random(1, "trace");
-  for (int i = 0; i < 2000; ++i) {
-    StepRecord step;
-    step.step = i + 1;
-    for (int l = 0; l < 100; ++l) step.layers.push_back({random.uniform(), 0, 0, 0});
-    trace.add(step);
-  }
-  const std::string packed = trace.compressed("key", layers);
-  EXPECT_LE(packed.size(), Trace::kLargest);
-  std::istringstream lines(gunzip(packed));
-  std::string line;
-  std::getline(lines, line);
-  const std::int64_t every = nlohmann::json::parse(line).at("every");
-  EXPECT_GE(every, 2);
-  std::getline(lines, line);
-  std::getline(lines, line);
-  EXPECT_EQ(nlohmann::json::parse(line).at("step").get<std::int64_t>(), 1 + every);
-  EXPECT_THROW(gunzip("no"), Error);
-  EXPECT_THROW(gunzip(packed.substr(0, packed.size() / 2)), Error);
 }
 
 }  // namespace
