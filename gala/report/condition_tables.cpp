@@ -11,14 +11,19 @@ struct Condition {
   const char* group;
   const char* row;
 };
-constexpr Condition kConditions[] = {
-    {"Partitioning", "Single block"},  {"Partitioning", "Single layer"},
-    {"Partitioning", "Multiple layers"}, {"Window Size", "5"},
-    {"Window Size", "20"},             {"Window Size", "∞"},
-    {"Threshold", "0.5"},              {"Threshold", "0.75"},
-    {"Threshold", "0.99"},             {"Batch Size = 1", "All Layers"},
-    {"Batch Size = 1", "GALA"},        {"Continual TTA", "No Reset"},
-    {"Continual TTA", "With Reset"}};
+constexpr Condition kConditions[] = {{"Partitioning", "Single block"},
+                                     {"Partitioning", "Single layer"},
+                                     {"Partitioning", "Multiple layers"},
+                                     {"Window Size", "5"},
+                                     {"Window Size", "20"},
+                                     {"Window Size", "∞"},
+                                     {"Threshold", "0.5"},
+                                     {"Threshold", "0.75"},
+                                     {"Threshold", "0.99"},
+                                     {"Batch Size = 1", "All Layers"},
+                                     {"Batch Size = 1", "GALA"},
+                                     {"Continual TTA", "No Reset"},
+                                     {"Continual TTA", "With Reset"}};
 
 bool is_continual(const Condition& condition) {
   return std::string_view(condition.group) == "Continual TTA";
@@ -41,9 +46,8 @@ Cell condition_cell(const Pool& pool, const Condition& condition, PoolQuery quer
   }
   if (query.backbone) backbones = {*query.backbone};
   if (query.loss) losses = {*query.loss};
-  std::string note = only_note({{coverage.datasets, sets},
-                                {coverage.backbones, backbones},
-                                {coverage.losses, losses}});
+  std::string note = only_note(
+      {{coverage.datasets, sets}, {coverage.backbones, backbones}, {coverage.losses, losses}});
   if (note.empty() && !is_continual(condition)) note = environments_note(coverage);
   make_partial(cell, note);
   explain_missing(cell, pool, query);
@@ -58,8 +62,11 @@ void add_conditions(Table& table, bool with_continual, bool with_others, Fill fi
   for (const Condition& condition : kConditions) {
     if (is_continual(condition) ? !with_continual : !with_others) continue;
     Row row{{condition.group, condition.row}, {}, setting != condition.group};
-    if (row.border) block.push_back(block.empty() ? 0 : block.back() + 1);
-    else block.push_back(block.back());
+    if (row.border)
+      block.push_back(block.empty() ? 0 : block.back() + 1);
+    else
+      block.push_back(block.back());
+    row.method = condition.row;
     setting = condition.group;
     fill(condition, row);
     table.rows.push_back(std::move(row));
@@ -93,7 +100,8 @@ Table condition_detail_table(const Pool& pool) {
   table.heads = {"Setting", "Condition"};
   table.of_paper = true;
   for (const char* backbone : {"ResNet-18", "ResNet-50"}) {
-    for (const char* loss : {"PL", "SHOT"}) table.columns.push_back({.name = loss, .over = backbone});
+    for (const char* loss : {"PL", "SHOT"})
+      table.columns.push_back({.name = loss, .over = backbone});
   }
   add_conditions(table, false, true, [&](const Condition& condition, Row& row) {
     for (const Column& column : table.columns) {

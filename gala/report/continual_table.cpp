@@ -11,7 +11,8 @@ Table continual_table(const Pool& pool) {
   table.title = "Table 2: continual TTA";
   table.caption =
       "Error (%) on streams of corruptions, no reset between them. Mean and sample standard "
-      "deviation over the corruptions. (The paper's caption says accuracy; its numbers are errors.) "
+      "deviation over the corruptions. (The paper's caption says accuracy; its numbers are "
+      "errors.) "
       "The best method for a loss is in bold.";
   table.heads = {"TTA", "Method"};
   table.of_paper = true;
@@ -24,6 +25,8 @@ Table continual_table(const Pool& pool) {
     ++number;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Row line{{loss.empty() ? rows[i] : loss, loss.empty() ? "–" : rows[i]}, {}, i == 0};
+      line.loss = loss;
+      line.method = rows[i];
       const PoolQuery query{std::nullopt, loss, std::nullopt, plain_row(rows[i]), std::nullopt};
       for (const ContinualSet& set : kContinualSets) {
         Cell cell = continual_cell(pool, set, query, true);

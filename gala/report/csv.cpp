@@ -50,9 +50,10 @@ std::string to_csv(const std::vector<TableSet>& tables) {
               quoted(table.rule), quoted(table.norm),
               quoted(fmt::format("{}", fmt::join(row.heads, " / "))),
               quoted(column.over.empty() ? column.name : column.over + ": " + column.name),
-              quoted(state_name(cell.state)), value, number(cell.deviation), low, high, cell.samples, quoted(column.unit), cell.best ? 1 : 0,
-              number(cell.paper), number(cell.paper_deviation), number(cell.difference()),
-              quoted(cell.hyper), quoted(cell.note), quoted(keys(cell)));
+              quoted(state_name(cell.state)), value, number(cell.deviation), low, high,
+              cell.samples, quoted(column.unit), cell.best ? 1 : 0, number(cell.paper),
+              number(cell.paper_deviation), number(cell.difference()), quoted(cell.hyper),
+              quoted(cell.note), quoted(keys(cell)));
         }
       }
     }

@@ -28,8 +28,10 @@ Cell domainbed_mean(const Pool& pool, PoolQuery query) {
   Cell cell = mean_cell(runs, accuracy_of, 100, &coverage);
   std::string note = only_note({{coverage.datasets, domainbed_sets()}});
   const std::string within = environments_note(coverage);
-  if (note.empty()) note = within;
-  else if (!within.empty()) note = note.substr(0, note.size() - 5) + ": " + within;
+  if (note.empty())
+    note = within;
+  else if (!within.empty())
+    note = note.substr(0, note.size() - 5) + ": " + within;
   make_partial(cell, note);
   cell.deviation.reset();
   cell.interval.reset();
@@ -42,6 +44,8 @@ Row domainbed_row(const Pool& pool, const std::string& backbone, const std::stri
                   const std::string& row, const Names& sets) {
   const bool idle = loss.empty();
   Row result{{backbone, idle ? row : loss, idle ? "–" : row}, {}, false};
+  result.loss = loss;
+  result.method = row;
   const PoolQuery query{backbone, loss, std::nullopt, plain_row(row), std::nullopt};
   for (const std::string& dataset : sets) {
     PoolQuery one = query;
@@ -66,8 +70,7 @@ Table domainbed_table(const Pool& pool) {
       "deviation over trials. The best method for a loss and backbone is in bold.";
   table.heads = {"Backbone", "TTA", "Method"};
   table.of_paper = true;
-  const Names sets =
-      with_others({"PACS", "VLCS", "TerraIncognita", "OfficeHome"}, pool.datasets());
+  const Names sets = with_others({"PACS", "VLCS", "TerraIncognita", "OfficeHome"}, pool.datasets());
   for (const std::string& dataset : sets) table.columns.push_back({.name = dataset});
   table.columns.push_back({.name = "Mean"});
   std::vector<int> block;

@@ -140,7 +140,8 @@ std::string escape_latex(const std::string& text) {
         break;
     }
     // Letters that every pdflatex knows; others have no glyph in its fonts.
-    const bool known = code < 0x80 || (code >= 0xc0 && code <= 0xff && code != 0xd7 && code != 0xf7);
+    const bool known =
+        code < 0x80 || (code >= 0xc0 && code <= 0xff && code != 0xd7 && code != 0xf7);
     return known ? std::string(bytes) : "?";
   });
 }

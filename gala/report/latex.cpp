@@ -64,15 +64,17 @@ void print(const Table& table, std::string& out) {
     return;
   }
   out += "\\begin{table}\n\\centering\n";
-  out += fmt::format("\\begin{{tabular}}{{{}{}}}\n\\toprule\n", std::string(table.heads.size(), 'l'),
-                     std::string(table.columns.size(), 'c'));
+  out += fmt::format("\\begin{{tabular}}{{{}{}}}\n\\toprule\n",
+                     std::string(table.heads.size(), 'l'), std::string(table.columns.size(), 'c'));
   print_spans(table, out);
   for (std::size_t h = 0; h < table.heads.size(); ++h) {
     out += fmt::format("{}\\textbf{{{}}}", h == 0 ? "" : " & ", escape_latex(table.heads[h]));
   }
   for (const Column& column : table.columns) {
-    out += fmt::format(" & \\textbf{{{}}} ${}$", escape_latex(column.name),
-                       column.higher_is_better ? "\\uparrow" : "\\downarrow");
+    out += fmt::format(" & \\textbf{{{}}}{}", escape_latex(column.name),
+                       !column.directed          ? ""
+                       : column.higher_is_better ? " $\\uparrow$"
+                                                 : " $\\downarrow$");
   }
   out += " \\\\\n\\midrule\n";
   print_rows(table, out);

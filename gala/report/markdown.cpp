@@ -16,7 +16,7 @@ std::string cell_text(const Cell& cell, const Column& column) {
 }
 
 std::string heading(const Column& column) {
-  const std::string arrow = column.higher_is_better ? " ↑" : " ↓";
+  const std::string arrow = !column.directed ? "" : column.higher_is_better ? " ↑" : " ↓";
   const std::string name = escape_markdown(column.name) + arrow;
   return column.over.empty() ? name : escape_markdown(column.over) + ": " + name;
 }

@@ -58,10 +58,12 @@ Table plan_table(const Pool& pool, const std::string& plan) {
                    [&](const Line& a, const Line& b) { return block_of(a) < block_of(b); });
   bool errors = false;
   for (const Place& place : places) {
-    const bool error = is_continual(pool.find({.backbone = place.backbone, .dataset = place.dataset}));
+    const bool error =
+        is_continual(pool.find({.backbone = place.backbone, .dataset = place.dataset}));
     errors = errors || error;
     const std::string over = fmt::format("{}, {}", place.dataset, place.backbone);
-    table.columns.push_back({.name = error ? "Error" : "Accuracy", .over = over, .higher_is_better = !error});
+    table.columns.push_back(
+        {.name = error ? "Error" : "Accuracy", .over = over, .higher_is_better = !error});
     table.columns.push_back({.name = "Forget.", .over = over, .higher_is_better = false});
   }
   table.caption = fmt::format(
@@ -71,6 +73,8 @@ Table plan_table(const Pool& pool, const std::string& plan) {
   std::vector<int> block;
   for (const auto& [group, loss, name] : lines) {
     Row row{{group.empty() ? "–" : group, loss.empty() ? "–" : loss, name}, {}, false};
+    row.loss = loss;
+    row.method = name;
     block.push_back(static_cast<int>(block_of({group, loss, name})));
     row.border = block.size() == 1 || block.back() != block[block.size() - 2];
     for (std::size_t c = 0; c < table.columns.size(); c += 2) {

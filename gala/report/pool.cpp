@@ -7,6 +7,9 @@
 #include <cmath>
 #include <tuple>
 
+#include "gala/base/error.h"
+#include "gala/base/options.h"
+#include "gala/base/spec.h"
 #include "gala/report/published.h"
 
 namespace gala {
@@ -65,8 +68,8 @@ Pool::Pool(const std::vector<Record>& records,
   std::map<Labels, std::size_t> taken;
   const auto norms = norms_by_plan(records, wanted);
   for_each_place(records, wanted, [&](const Placed& place) {
-    const bool choice = !norm.empty() && !place.labels->loss.empty() &&
-                        norms.at(place.labels->plan).size() > 1;
+    const bool choice =
+        !norm.empty() && !place.labels->loss.empty() && norms.at(place.labels->plan).size() > 1;
     if (choice && place.record->spec.norm != norm) return;
     const auto [found, fresh] = taken.emplace(*place.labels, placed.size());
     if (fresh) {
@@ -114,7 +117,7 @@ std::vector<std::string> Pool::notes() const {
   bool generated = false, single = true;
   std::set<std::int64_t> trials;
   for (const PoolRun& run : runs_) {
-    const std::string hash = run.record->provenance.value("weight_hash", "");
+    const std::string hash = provenance_text(*run.record, "weight_hash");
     if (!hash.empty()) weights[run.record->spec.training.dump()].insert(hash);
     generated = generated || run.record->spec.data.find("generate=yes") != std::string::npos;
     trials.insert(run.labels->trial);
@@ -170,8 +173,8 @@ std::vector<std::string> norm_choices(const std::vector<Record>& records,
 
 namespace {
 
-using Condition = std::tuple<std::string, std::string>;            // backbone, loss
-using Target = std::tuple<Condition, std::string, std::string>;    // and data set, environment
+using Condition = std::tuple<std::string, std::string>;          // backbone, loss
+using Target = std::tuple<Condition, std::string, std::string>;  // and data set, environment
 
 /// Means from the inside out: trials, targets, data sets, conditions.
 double nested_mean(const std::map<Target, std::vector<double>>& values) {
@@ -243,11 +246,36 @@ std::string only_note(const std::vector<Share>& shares) {
     const bool all = std::includes(have.begin(), have.end(), want.begin(), want.end());
     if (all || have.empty()) continue;
     constexpr std::size_t kNamed = 2;
-    parts.push_back(have.size() <= kNamed
-                        ? fmt::format("{}", fmt::join(have, " and "))
-                        : fmt::format("{} of {}", have.size(), want.size()));
+    parts.push_back(have.size() <= kNamed ? fmt::format("{}", fmt::join(have, " and "))
+                                          : fmt::format("{} of {}", have.size(), want.size()));
   }
   return parts.empty() ? "" : fmt::format("{} only", fmt::join(parts, ", "));
+}
+
+std::optional<int> lone_block(const Record& record) {
+  try {
+    return fixed_block(record);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<double> spec_number(const std::string& spec, const std::string& option) {
+  try {
+    const Spec parsed = Spec::parse(spec);
+    const std::string* text = parsed.find(option);
+    double number = 0;
+    if (text && parse_value(*text, number)) return number;
+  } catch (const Error&) {
+    // A record with a spec that is none is shown as it is.
+  }
+  return std::nullopt;
+}
+
+std::string provenance_text(const Record& record, const char* name) {
+  if (!record.provenance.is_object()) return "";
+  const auto found = record.provenance.find(name);
+  return found != record.provenance.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 std::string plain_row(const std::string& row) {

@@ -59,7 +59,7 @@ class Pool {
 /// Norm modes that one can choose between: those of plans whose adapting runs have several, the most
 /// used first. Empty where there is no choice.
 std::vector<std::string> norm_choices(const std::vector<Record>& records,
-                                  const std::function<bool(const std::string&)>& wanted);
+                                      const std::function<bool(const std::string&)>& wanted);
 
 /// A number a record may have, as a share.
 using Metric = std::function<std::optional<double>(const PoolRun&)>;
@@ -84,6 +84,14 @@ void set_samples(Cell& cell, const std::vector<double>& samples);
 /// when all is there. Each pair: what there is, what the paper has.
 using Share = std::pair<std::set<std::string>, std::set<std::string>>;
 std::string only_note(const std::vector<Share>& shares);
+
+/// The block the run adapts alone, as `fixed_block`; nothing also where its spec cannot be read.
+std::optional<int> lone_block(const Record& record);
+/// A number that the spec gives an option; nothing where it has none, or cannot be read.
+std::optional<double> spec_number(const std::string& spec, const std::string& option);
+
+/// A text of the provenance; empty where it has none of that name.
+std::string provenance_text(const Record& record, const char* name);
 
 /// The name that tables give the source model, however a plan calls it.
 std::string plain_row(const std::string& row);

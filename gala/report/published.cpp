@@ -39,8 +39,9 @@ std::vector<PublishedNumber> parse(std::string_view text) {
     if (std::exchange(heading, false)) continue;
     const std::vector<std::string> fields = split(line);
     if (fields.size() != 8) fail("published.csv: a line has {} fields", fields.size());
-    PublishedNumber number{fields[0], fields[1], fields[2], fields[3],
-                           fields[4], fields[5], to_number(fields[6]), std::nullopt};
+    PublishedNumber number{
+        fields[0],   fields[1], fields[2], fields[3], fields[4], fields[5], to_number(fields[6]),
+        std::nullopt};
     if (!fields[7].empty()) number.deviation = to_number(fields[7]);
     numbers.push_back(std::move(number));
   }

@@ -15,7 +15,7 @@ std::optional<double> Cell::difference() const {
 std::int64_t Table::measured() const {
   std::int64_t count = 0;
   for (const Row& row : rows) {
-    for (const Cell& cell : row.cells) count += cell.has_value() && !cell.runs.empty();
+    for (const Cell& cell : row.cells) count += cell.has_value();
   }
   return count;
 }

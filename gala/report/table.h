@@ -17,15 +17,15 @@ struct Cell {
     kNotApplicable,  ///< the row has no such number
   };
   State state = State::kNotRun;
-  double value = 0;  ///< in the unit of its column
-  std::optional<double> deviation = {};  ///< sample standard deviation of the samples
+  double value = 0;                       ///< in the unit of its column
+  std::optional<double> deviation = {};   ///< sample standard deviation of the samples
   std::optional<Interval> interval = {};  ///< 95 % percentile bootstrap of their mean
-  std::int64_t samples = 0;  ///< what the two are over: trials or domains
+  std::int64_t samples = 0;               ///< what the two are over: trials or domains
   std::optional<double> paper = {}, paper_deviation = {};
   std::string note = {};
-  std::string hyper = {};  ///< hyper-parameters chosen, where there is a grid
+  std::string hyper = {};                ///< hyper-parameters chosen, where there is a grid
   std::vector<const Record*> runs = {};  ///< what it was computed from
-  bool best = false;  ///< of its block of rows, by the exact numbers
+  bool best = false;                     ///< of its block of rows, by the exact numbers
   bool second = false;
 
   bool has_value() const { return state == State::kValue || state == State::kPartial; }
@@ -39,12 +39,15 @@ struct Column {
   bool higher_is_better = true;
   int digits = 2;
   std::string unit = "%";
+  bool directed = true;  ///< false where rows differ in what is better
 };
 
 struct Row {
   std::vector<std::string> heads;  ///< one a head column: {"ResNet-18", "PL", "GALA"}
   std::vector<Cell> cells;         ///< one a column
   bool border = false;             ///< a line stands above it
+  std::string loss = {};           ///< as tables name it; empty where nothing adapts
+  std::string method = {};         ///< "GALA"
 };
 
 /// A table of results. Every printer prints the same one.

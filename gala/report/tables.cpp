@@ -55,8 +55,8 @@ const Table& TableSet::variant(const std::string& rule, const std::string& norm)
 
 bool feeds(const std::string& plan, const std::string& table) {
   const std::string name = plain_name(plan);
-  return name.starts_with(table) &&
-         (name.size() == table.size() || !std::isdigit(static_cast<unsigned char>(name[table.size()])));
+  return name.starts_with(table) && (name.size() == table.size() ||
+                                     !std::isdigit(static_cast<unsigned char>(name[table.size()])));
 }
 
 std::vector<TableSet> make_tables(const std::vector<Record>& records) {
