@@ -60,6 +60,11 @@ check: build ## Check format, include order and docs; seconds
 	@tools/check-format
 	@tools/check-includes
 	@tools/check-docs --program build/cli/gala
+	@tools/refresh-results --check build/cli/gala
+
+.PHONY: results
+results: build ## Write the tables of the committed records into the READMEs
+	@tools/refresh-results build/cli/gala
 
 .PHONY: tidy
 tidy: build-tidy/build.ninja ## clang-tidy over the sources (minutes; FILES='gala/base/spec.cpp' for some)

@@ -73,6 +73,10 @@ void add_report_command(CLI::App& program) {
       ->add_option("--out", flags->out, "file to write [html: report.html, else standard output]")
       ->type_name("FILE");
   command
+      ->add_option("--table", flags->choice.tables,
+                   "not html: only this table (summary, table1, ...); may be given several times")
+      ->type_name("ID");
+  command
       ->add_option("--rule", flags->choice.rule,
                    "md, latex: how hyper-parameters are chosen (per_loss, per_dataset, "
                    "training_domain, oracle)")

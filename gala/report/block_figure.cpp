@@ -81,7 +81,7 @@ Json heat_map(const Gains& gains, const std::string& label) {
                                {"scale", {{"domain", {-largest, largest}}, {"range", "diverging"}}},
                                {"legend", {{"orient", "bottom"}, {"gradientLength", 160}}}}}}}});
   spec["layer"].push_back({{"transform", {{{"filter", {{"field", "best"}, {"equal", true}}}}}},
-                           {"mark", {{"type", "rect"}, {"style", "box"}}}});
+                           {"mark", {{"type", "rect"}, {"style", "box"}, {"filled", false}}}});
   spec["layer"].push_back({{"mark", {{"type", "text"}, {"style", "cell-label"}}},
                            {"encoding", {{"text", {{"field", "text"}}}}}});
   return spec;

@@ -104,6 +104,7 @@ Chart example_chart() {
       points.push_back({{"t", displacement},
                         {"cosine", cosine},
                         {"layer", layer.name},
+                        {"number", layer.degrees < 45 ? 1 : 2},
                         {"text", fmt::format("{:.3f}", cosine)}});
     }
   }
@@ -112,11 +113,11 @@ Chart example_chart() {
                   {"type", "quantitative"},
                   {"title", "displacement T = |TD| of both layers"},
                   {"scale", {{"type", "log"}, {"nice", false}}},
-                  {"axis", {{"format", "~g"}, {"tickCount", 5}}}};
+                  {"axis", {{"format", "~g"}, {"tickCount", 4}, {"grid", false}}}};
   const Json y = {{"field", "cosine"},
                   {"type", "quantitative"},
                   {"title", "cos α"},
-                  {"scale", {{"zero", false}}}};
+                  {"scale", {{"domain", {0.5, 1.05}}}}};
   const Json colour = {
       {"field", "layer"},
       {"type", "nominal"},
@@ -130,11 +131,15 @@ Chart example_chart() {
   spec["layer"].push_back({{"data", {{"values", points}}},
                            {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
                            {"encoding", {{"x", x}, {"y", y}, {"color", colour}}}});
-  spec["layer"].push_back(
-      {{"data", {{"values", points}}},
-       {"mark",
-        {{"type", "text"}, {"style", "cell-label"}, {"align", "left"}, {"dx", 8}, {"dy", 10}}},
-       {"encoding", {{"x", x}, {"y", y}, {"text", {{"field", "text"}}}}}});
+  // The labels of one layer stand below its points, those of the other above.
+  const std::vector<std::pair<int, int>> places = {{1, 14}, {2, -12}};
+  for (const auto& [number, offset] : places) {
+    spec["layer"].push_back(
+        {{"data", {{"values", points}}},
+         {"transform", {{{"filter", {{"field", "number"}, {"equal", number}}}}}},
+         {"mark", {{"type", "text"}, {"style", "cell-label"}, {"dy", offset}}},
+         {"encoding", {{"x", x}, {"y", y}, {"text", {{"field", "text"}}}}}});
+  }
   return {.label = "Two layers: which one is chosen", .spec = std::move(spec)};
 }
 

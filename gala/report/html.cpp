@@ -47,7 +47,7 @@ std::string paper_html(const Cell& cell, const Column& column) {
   return text + "</span>";
 }
 
-std::string cell_html(const Cell& cell, const Column& column, Cells& cells) {
+std::string cell_html(const Cell& cell, const Column& column, bool deviations, Cells& cells) {
   std::string classes = "num";
   if (cell.best) classes += " best";
   if (cell.second) classes += " second";
@@ -63,7 +63,8 @@ std::string cell_html(const Cell& cell, const Column& column, Cells& cells) {
   const std::string link = link_to(cell, cells);
   out += link.empty() ? fmt::format("<span class=\"value\">{}</span>", value)
                       : fmt::format("<a class=\"value\" href=\"{}\">{}</a>", link, value);
-  if (cell.has_value()) {
+  // Room is kept where others of the column have a deviation, so that numbers stand below each other.
+  if (deviations) {
     const std::string deviation = deviation_text(cell);
     out += fmt::format("<span class=\"pm\">{}{}</span>", deviation.empty() ? "" : "±", deviation);
   }
@@ -122,6 +123,12 @@ std::string table_html(const Table& table, std::vector<std::vector<const Record*
       "class=\"results\" "
       "data-sortable><thead>{}{}</thead><tbody>",
       escape_html(table.title), spans_html(table), headings_html(table));
+  std::vector<bool> deviations(table.columns.size());
+  for (const Row& row : table.rows) {
+    for (std::size_t c = 0; c < row.cells.size(); ++c) {
+      deviations[c] = deviations[c] || !deviation_text(row.cells[c]).empty();
+    }
+  }
   std::vector<std::string> above(table.heads.size());
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     const Row& row = table.rows[r];
@@ -141,7 +148,7 @@ std::string table_html(const Table& table, std::vector<std::vector<const Record*
     }
     above = row.heads;
     for (std::size_t c = 0; c < row.cells.size(); ++c) {
-      out += cell_html(row.cells[c], table.columns[c], cells);
+      out += cell_html(row.cells[c], table.columns[c], deviations[c], cells);
     }
     out += "</tr>";
   }

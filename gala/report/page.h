@@ -30,9 +30,11 @@ struct PageContent {
 std::string make_page(const PageContent& content);
 
 /// The data of the page's runs, with the series of those that fit: first the ones that figures draw,
-/// then those of the tables, then the others in store order. `cells` lists the runs behind a number.
+/// then those of the tables, then the others in store order, as long as they take no more than `room`
+/// bytes of JSON. `cells` lists the runs behind a number.
 nlohmann::ordered_json page_data(const PageContent& content,
-                                 const std::vector<std::vector<const Record*>>& cells);
+                                 const std::vector<std::vector<const Record*>>& cells,
+                                 std::size_t room);
 
 /// A table as HTML. Numbers link to their runs: to the run, or to entry #cell/N of `cells`.
 std::string table_html(const Table& table, std::vector<std::vector<const Record*>>& cells);

@@ -9,9 +9,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Bytes of JSON that the series of runs may take together; packed they are about a fifth.
-constexpr std::size_t kSeriesBudget = 4'000'000;
-
 /// Any JSON with its texts cleaned.
 Json cleaned(const nlohmann::json& json) {
   if (json.is_string()) return clean_text(json.get<std::string>());
@@ -109,7 +106,7 @@ double rounded(double value) {
   return std::isfinite(power) ? std::round(value * power) / power : value;
 }
 
-Json series_of(const Record& record, const CosineSummary* cosines, LayerSets& sets) {
+Json series_of(const Record& record, LayerSets& sets) {
   Json json = {{"layer_set", sets.number(record)},
                {"chosen", Json::array()},
                {"path", Json::array()},
@@ -134,7 +131,6 @@ Json series_of(const Record& record, const CosineSummary* cosines, LayerSets& se
     borders.push_back({batch, clean_text(name)});
   }
   json["time"] = {{"images", images}, {"correct", record.over_time.correct}, {"borders", borders}};
-  if (cosines) json["trace"] = cosines->to_json();
   if (const auto threshold = spec_number(record.spec.select, "threshold")) {
     json["threshold"] = *threshold;
   }
@@ -168,21 +164,22 @@ std::vector<std::size_t> by_importance(const PageContent& content) {
 }  // namespace
 
 nlohmann::ordered_json page_data(const PageContent& content,
-                                 const std::vector<std::vector<const Record*>>& cells) {
+                                 const std::vector<std::vector<const Record*>>& cells,
+                                 std::size_t room) {
   const std::vector<Record>& records = *content.records;
   Json data = {{"runs", Json::array()}, {"details", Json::object()}};
   for (const Record& record : records) data["runs"].push_back(run_to_json(record));
   LayerSets sets;
   std::size_t used = 0;
   for (const std::size_t number : by_importance(content)) {
-    const auto cosines = content.cosines.find(records[number].key);
-    Json series = series_of(records[number],
-                            cosines == content.cosines.end() ? nullptr : &cosines->second, sets);
+    Json series = series_of(records[number], sets);
+    used += series.dump().size();
+    if (used > room) break;
     // Traces do not count: a store has few of them, and whoever asked for one wants to see it.
-    Json counted = series;
-    counted.erase("trace");
-    used += counted.dump().size();
-    if (used > kSeriesBudget) break;
+    const auto cosines = content.cosines.find(records[number].key);
+    if (cosines != content.cosines.end() && !cosines->second.steps.empty()) {
+      series["trace"] = cosines->second.to_json();
+    }
     data["details"][std::to_string(number)] = std::move(series);
   }
   data["layer_sets"] = sets.take();

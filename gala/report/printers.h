@@ -7,9 +7,10 @@
 
 namespace gala {
 
-/// Which variant of each table is printed; empty is the first.
+/// Which tables are printed, and which variant of each; empty is all, or the first.
 struct PrintChoice {
-  std::string rule, norm;
+  std::string rule = {}, norm = {};
+  std::vector<std::string> tables = {};  ///< by id
 };
 
 /// Markdown, a heading a table. Tables of which nothing was run are one line.

@@ -1,6 +1,9 @@
 #include "gala/report/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "gala/base/error.h"
 #include "gala/protocol/store.h"
@@ -20,6 +23,21 @@ std::string print(const std::vector<TableSet>& tables, ReportFormat format,
     default:
       return to_json(tables).dump(1) + "\n";
   }
+}
+
+/// Leaves the tables that were asked for.
+void keep_chosen(std::vector<TableSet>& tables, const PrintChoice& choice) {
+  for (const std::string& id : choice.tables) {
+    std::vector<std::string> known;
+    for (const TableSet& set : tables) known.push_back(set.id);
+    if (std::find(known.begin(), known.end(), id) == known.end()) {
+      fail<ConfigError>("there is no table {} (there are: {})", id, fmt::join(known, ", "));
+    }
+  }
+  if (choice.tables.empty()) return;
+  std::erase_if(tables, [&](const TableSet& set) {
+    return std::find(choice.tables.begin(), choice.tables.end(), set.id) == choice.tables.end();
+  });
 }
 
 /// The cosines of the runs that kept them. A file that is gone or broken is a note, not the end.
@@ -105,6 +123,9 @@ std::string make_report(const std::filesystem::path& input, ReportFormat format,
   const Store store(input, Store::Access::kRead);
   std::vector<TableSet> tables = make_tables(store.records());
   if (format == ReportFormat::kHtml) return store_page(store, std::move(tables));
+  Table summary = summary_table(tables);
+  tables.insert(tables.begin(), {summary.id, {std::move(summary)}});
+  keep_chosen(tables, choice);
   return print(tables, format, choice);
 }
 

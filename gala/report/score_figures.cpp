@@ -44,12 +44,14 @@ struct RatePanel {
 
 Json rate_spec(const RatePanel& panel, const std::string& label) {
   Json values = Json::array();
+  std::set<double> rates;
   for (const std::string& method : panel.methods) {
     for (const auto& [rate, all] : panel.lines.at(method)) {
       values.push_back({{"rate", rate},
                         {"value", 100 * (panel.errors ? 1 - mean(all) : mean(all))},
                         {"method", method},
                         {"runs", all.size()}});
+      rates.insert(rate);
     }
   }
   Json spec = chart_base("By learning rate: " + label, 260);
@@ -60,7 +62,7 @@ Json rate_spec(const RatePanel& panel, const std::string& label) {
                         {"type", "quantitative"},
                         {"title", "learning rate"},
                         {"scale", {{"type", "log"}, {"nice", false}, {"padding", 12}}},
-                        {"axis", {{"format", "~e"}, {"tickCount", 4}, {"grid", false}}}}},
+                        {"axis", {{"format", "~e"}, {"values", rates}, {"grid", false}}}}},
                       {"y",
                        {{"field", "value"},
                         {"type", "quantitative"},
@@ -206,7 +208,11 @@ Json gain_spec(const GainPanel& panel, const std::string& label) {
                                {"type", "nominal"},
                                {"title", nullptr},
                                {"scale", method_colours(panel.methods)}}},
-                             {"shape", {{"field", "loss"}, {"type", "nominal"}, {"title", "loss"}}},
+                             {"shape",
+                              {{"field", "loss"},
+                               {"type", "nominal"},
+                               {"title", nullptr},
+                               {"legend", {{"orient", "bottom"}}}}},
                              {"tooltip",
                               {{{"field", "method"}},
                                {{"field", "loss"}},

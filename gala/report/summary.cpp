@@ -62,7 +62,7 @@ std::vector<Benchmark> benchmarks_of(const Table& table) {
 }
 
 std::string number(const Row* row, std::size_t column) {
-  return has_number(row, column) ? fmt::format("{:.1f} %", row->cells[column].value)
+  return has_number(row, column) ? fmt::format("{:.1f}\u00a0%", row->cells[column].value)
                                  : std::string("not run");
 }
 
@@ -190,7 +190,8 @@ std::vector<Verdict> make_verdicts(const std::vector<TableSet>& tables) {
 Table summary_table(const std::vector<TableSet>& tables) {
   Table summary;
   summary.id = "summary";
-  summary.title = "Ours beside the paper’s";
+  summary.title = "Summary: ours beside the paper's";
+  summary.caption = "In %, ± as in the tables below. The best of a line is in bold.";
   summary.heads = {"Benchmark", "Measure", "TTA"};
   summary.of_paper = true;
   for (const char* name : {"Source model", "All layers", "GALA"}) {

@@ -33,7 +33,7 @@ void mark_best(Table& table, const std::vector<int>& block) {
         cells.push_back(&cell);
         values.insert(sign * cell.value);
       }
-      if (cells.size() < 2) continue;
+      if (values.size() < 2) continue;  // all alike
       const double best = *values.begin();
       for (Cell* cell : cells) {
         cell->best = sign * cell->value == best;

@@ -21,9 +21,8 @@ Json block_colour() {
   return {{"field", "block"},
           {"type", "nominal"},
           {"title", nullptr},
-          {"scale",
-           {{"domain", {"block 1", "block 2", "block 3", "block 4", "head"}},
-            {"range", {"#0f8a80", "#e0992a", "#5b6fd0", "#d9542b", "#7f8892"}}}}};
+          {"sort", nullptr},
+          {"legend", {{"symbolType", "square"}}}};
 }
 
 Json time_template() {
@@ -40,7 +39,11 @@ Json time_template() {
         {{"x", x},
          {"y", y},
          {"color",
-          {{"field", "label"}, {"type", "nominal"}, {"title", nullptr}, {"sort", nullptr}}}}}});
+          {{"field", "label"},
+           {"type", "nominal"},
+           {"title", nullptr},
+           {"sort", nullptr},
+           {"legend", {{"orient", "bottom"}}}}}}}});
   spec["layer"].push_back({{"data", {{"name", "borders"}}},
                            {"mark", {{"type", "rule"}, {"style", "border"}}},
                            {"encoding", {{"x", quantity("start", "batch")}}}});
@@ -91,6 +94,7 @@ Json counts_template() {
   spec["data"] = {{"name", "main"}};
   spec["mark"] = {{"type", "bar"}, {"tooltip", true}};
   Json x = quantity("chosen", "steps at which it moved by its whole update");
+  x["axis"] = {{"tickMinStep", 1}};
   spec["encoding"] = {{"y", layer_axis()}, {"x", x}, {"color", block_colour()}};
   return spec;
 }
@@ -102,7 +106,8 @@ Json displacement_template() {
   Json x = quantity("path", "path: sum of update norms");
   Json y = quantity("net", "net displacement");
   x["scale"] = y["scale"] = log;
-  x["axis"] = y["axis"] = {{"format", "~e"}, {"tickCount", 5}};
+  x["axis"] =
+      y["axis"] = {{"format", "~e"}, {"tickCount", 4}, {"grid", false}, {"labelOverlap", true}};
   spec["layer"] = Json::array();
   spec["layer"].push_back(
       {{"mark", {{"type", "point"}, {"filled", true}, {"size", 42}, {"opacity", 0.85}}},
@@ -164,7 +169,7 @@ Json cosines_template() {
   const auto y = [](const char* field) {
     Json axis = quantity(field, "1 − cos α (up is better)");
     axis["scale"] = {{"type", "log"}, {"reverse", true}, {"nice", false}};
-    axis["axis"] = {{"format", "~e"}, {"tickCount", 6}};
+    axis["axis"] = {{"format", "~e"}, {"tickCount", 5}, {"grid", false}, {"labelOverlap", true}};
     return axis;
   };
   spec["layer"] = Json::array();

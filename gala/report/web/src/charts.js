@@ -7,7 +7,7 @@ import {h} from './dom.js';
 
 const kFont = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 
-function config(dark) {
+function config(dark, width) {
   const text = dark ? '#e6e8eb' : '#1d2126';
   const soft = dark ? '#a3adb8' : '#59626d';
   const line = dark ? '#343b44' : '#dfe2e6';
@@ -17,34 +17,35 @@ function config(dark) {
     view: {stroke: null},
     axis: {labelColor: soft, titleColor: soft, gridColor: line, domainColor: line, tickColor: line,
            labelFontSize: 11, titleFontSize: 11, titleFontWeight: 500, titlePadding: 8,
-           labelLimit: 150},
+           labelLimit: 150, labelPadding: 5},
     legend: {labelColor: text, titleColor: soft, labelFontSize: 11, titleFontSize: 11,
-             orient: 'top', labelLimit: 180, symbolStrokeWidth: 2},
+             orient: 'top', labelLimit: 180, symbolStrokeWidth: 2, symbolBaseFillColor: soft,
+             symbolBaseStrokeColor: soft, columns: width < 480 ? 2 : undefined},
     title: {color: text},
     text: {color: text},
     range: {
-      diverging: dark ? ['#f0735a', '#8f4438', '#262b31', '#2f7a5c', '#45c496']
-                      : ['#c9452f', '#eeb3a6', '#f6f6f3', '#9ed3b9', '#16825a'],
+      diverging: dark ? ['#b8442f', '#6e352b', '#262b31', '#256048', '#2b8f69']
+                      : ['#e0664f', '#f3c3b8', '#f6f6f3', '#b4dcc9', '#4db38a'],
       ramp: dark ? ['#22303a', '#2d6f78', '#58c5bd', '#e9f6c9']
                  : ['#eef5f3', '#9fd2cb', '#2f8f92', '#0b3c4f'],
       heatmap: dark ? ['#22303a', '#2d6f78', '#58c5bd', '#e9f6c9']
                     : ['#eef5f3', '#9fd2cb', '#2f8f92', '#0b3c4f'],
     },
     style: {
-      threshold: {stroke: dark ? '#ff9d76' : '#c2410c', strokeDash: [5, 4], strokeWidth: 1.5},
-      'threshold-label': {fill: dark ? '#ff9d76' : '#b03a0a', fontSize: 11},
-      border: {stroke: soft, strokeOpacity: 0.45, strokeDash: [2, 3]},
-      'border-label': {fill: soft, fontSize: 10},
-      box: {fill: 'transparent', stroke: text, strokeWidth: 2},
-      'cell-label': {fill: text, fontSize: 11},
-      band: {fill: dark ? '#58c5bd' : '#2f8f92', fillOpacity: 0.16},
-      main: {stroke: dark ? '#58c5bd' : '#0a7070', strokeWidth: 1.6},
-      soft: {stroke: soft, strokeWidth: 1.2},
-      diagonal: {stroke: soft, strokeDash: [3, 3]},
-      chosen: {fill: dark ? '#58c5bd' : '#0a7070'},
-      several: {fill: dark ? '#e6a24a' : '#d98b1f', fillOpacity: 0.55},
-      refused: {fill: dark ? '#ff7d66' : '#c9452f', fillOpacity: 0.7},
-      skipped: {fill: soft, fillOpacity: 0.3},
+      threshold: {color: dark ? '#ff9d76' : '#c2410c', strokeDash: [5, 4], strokeWidth: 1.5},
+      'threshold-label': {color: dark ? '#ff9d76' : '#b03a0a', fontSize: 11},
+      border: {color: soft, strokeOpacity: 0.45, strokeDash: [2, 3]},
+      'border-label': {color: soft, fontSize: 10},
+      box: {color: text, strokeWidth: 2},
+      'cell-label': {color: text, fontSize: 11},
+      band: {color: dark ? '#58c5bd' : '#2f8f92', fillOpacity: 0.16},
+      main: {color: dark ? '#58c5bd' : '#0a7070', strokeWidth: 1.6},
+      soft: {color: soft, strokeWidth: 1.1},
+      diagonal: {color: soft, strokeDash: [3, 3]},
+      chosen: {color: dark ? '#58c5bd' : '#0a7070'},
+      several: {color: dark ? '#e6a24a' : '#d98b1f', fillOpacity: 0.5},
+      refused: {color: dark ? '#ff7d66' : '#c9452f', fillOpacity: 0.7},
+      skipped: {color: soft, fillOpacity: 0.3},
     },
   };
 }
@@ -63,6 +64,9 @@ const kExpanders = {
   cosines: ({detail}) => ({main: expand.cosines(detail.trace)}),
   cosine_map: ({detail, layers}) => ({main: expand.cosineMap(detail.trace, layers)}),
 };
+
+const kBlockColours = {'block 1': '#0f8a80', 'block 2': '#e0992a', 'block 3': '#5b6fd0', 'block 4': '#d9542b',
+                       layer: '#0f8a80'};
 
 // A chart's specification with its data, or nothing when the page does not hold it.
 export function specOf(chart, data) {
@@ -83,12 +87,26 @@ export function specOf(chart, data) {
   } else if (chart.template === 'cosines') {
     spec.datasets.threshold = [];
   }
-  if (chart.colours) spec.encoding.color.scale = chart.colours;
+  if (chart.colours) (spec.encoding ?? spec.layer[0].encoding).color.scale = chart.colours;
+  if (chart.template === 'raster') {
+    // Only what occurs: a layer without data has no extent.
+    const kinds = new Set(spec.datasets.main.map((value) => value.kind));
+    spec.layer = spec.layer.filter((part) => kinds.has(part.transform[0].filter.equal));
+  }
+  if (['counts', 'displacement'].includes(chart.template)) {
+    const blocks = [...new Set(spec.datasets.main.map((value) => value.block))];
+    (spec.encoding ?? spec.layer[0].encoding).color.scale =
+      {domain: blocks, range: blocks.map((block) => kBlockColours[block] ?? '#7f8892')};
+  }
   if (['raster', 'counts', 'cosine_map'].includes(chart.template)) {
-    // Rows of even height, whatever the number of layers.
+    // Every layer has its row, in forward order, chosen or not.
     const detail = data.details[chart.runs[0].run];
-    const count = data.layer_sets[detail.layer_set].names.length;
-    spec.height = Math.max(60, count * (count > 30 ? 9 : 14));
+    if (!detail) return null;
+    const names = data.layer_sets[detail.layer_set].names;
+    spec.height = Math.max(60, names.length * (names.length > 30 ? 10 : 15));
+    for (const part of spec.layer ?? [spec]) {
+      if (part.encoding.y?.field === 'layer') part.encoding.y.scale = {domain: names};
+    }
   }
   return spec.datasets.main.length ? spec : null;
 }
@@ -98,7 +116,7 @@ const kManyMarks = 4000;
 async function draw(holder) {
   const {spec, view} = holder;
   if (view) view.finalize();
-  const runtime = vega.parse(compile(spec, {config: config(isDark())}).spec, null, {ast: true});
+  const runtime = vega.parse(compile(spec, {config: config(isDark(), holder.plot.clientWidth)}).spec, null, {ast: true});
   const marks = (spec.datasets?.main ?? spec.data?.values ?? []).length;
   holder.view = new vega.View(runtime, {
     expr: expressionInterpreter,

@@ -61,7 +61,7 @@ export function raster(detail, layers) {
   return values;
 }
 
-const blockName = (block) => (block > 0 ? `block ${block}` : 'head');
+const blockName = (block) => (block > 0 ? `block ${block}` : block === 0 ? 'head' : 'layer');
 
 export function layerUse(detail, layers, label) {
   return layers.names.map((layer, index) => ({

@@ -54,7 +54,9 @@ function listPage(title, runs) {
 }
 
 function route() {
-  const [kind, ...rest] = decodeURIComponent(location.hash.slice(1)).split('/');
+  let address = location.hash.slice(1);
+  try { address = decodeURIComponent(address); } catch { /* taken as it is */ }
+  const [kind, ...rest] = address.split('/');
   const name = rest.join('/');
   if (kind === 'run') {
     const index = data.runs.findIndex((run) => run.key === name);

@@ -11,7 +11,7 @@ export function runTitle(run) {
 }
 
 const hyperText = (hyper) => Object.entries(hyper).map(([name, value]) => `${name}=${value}`).join(', ');
-const runLink = (run, text) => h('a', {href: `#run/${run.key}`}, text);
+const runLink = (run, text) => h('a', {href: `#run/${encodeURIComponent(run.key)}`}, text);
 
 // --- all runs -------------------------------------------------------------------------------------
 
@@ -177,13 +177,14 @@ function runCharts(run, index, data) {
   }
   const figure = h('div', {class: 'charts'});
   const one = [{label: runTitle(run), run: index}];
+  const colours = {domain: [one[0].label], range: ['#0f8a80']};
   const threshold = detail.threshold;
   const charts = [
-    {template: 'time', runs: one, label: 'Error over the stream', wide: true},
+    {template: 'time', runs: one, label: 'Error over the stream', wide: true, colours},
     {template: 'raster', runs: one, label: 'Which layer moved when', wide: true},
     {template: 'counts', runs: one, label: 'How often each layer was chosen'},
     {template: 'displacement', runs: one, label: 'Net displacement against path'},
-    {template: 'gap', runs: one, label: 'Gap between the two best cosines'},
+    {template: 'gap', runs: one, label: 'Gap between the two best cosines', colours},
   ];
   if (detail.trace) {
     charts.push({template: 'cosines', runs: one, label: 'Cosines and threshold', wide: true,
