@@ -49,7 +49,7 @@ all: build/build.ninja ## Build library, program and tests
 .PHONY: asan
 asan: build-asan/build.ninja ## The fast tests under AddressSanitizer and UBSan (build-asan/)
 	@$(ASAN_ENV) cmake --build build-asan --parallel $(JOBS)
-	@$(ASAN_ENV) $(CTEST) --test-dir build-asan -LE 'slow|install|house' $(ARGS)
+	@$(ASAN_ENV) $(CTEST) --test-dir build-asan -LE 'slow|install|house|browser' $(ARGS)
 
 .PHONY: format
 format: deps ## Format every C++ file in place

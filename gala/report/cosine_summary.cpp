@@ -24,8 +24,9 @@ double rounded(double value) {
 
 void add_step(CosineSummary& summary, std::int64_t step, std::vector<double> distances) {
   std::erase_if(distances, [](double distance) { return !std::isfinite(distance); });
-  if (distances.empty()) return;
   std::sort(distances.begin(), distances.end());
+  // Where a window opens nothing has moved yet: every cosine is 1, and there is nothing to show.
+  if (distances.empty() || distances.back() <= kSmallest) return;
   const auto at = [&](std::size_t place) {
     return rounded(std::max(kSmallest, distances[std::min(place, distances.size() - 1)]));
   };

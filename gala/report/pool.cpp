@@ -150,7 +150,7 @@ std::vector<std::string> Pool::notes() const {
 
 std::set<std::string> Pool::norms() const {
   std::set<std::string> norms;
-  for (const PoolRun& run : runs_) {
+  for (const PoolRun& run : all_) {
     if (!run.loss.empty()) norms.insert(run.record->spec.norm);
   }
   return norms;

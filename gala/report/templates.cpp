@@ -30,7 +30,7 @@ Json time_template() {
   spec["layer"] = Json::array();
   Json x = quantity("batch", "batch");
   x["scale"] = {{"nice", false}, {"zero", false}};
-  x["axis"] = {{"grid", false}};
+  x["axis"] = {{"grid", false}, {"tickMinStep", 1}};
   Json y = quantity("error", "error in %");
   spec["layer"].push_back(
       {{"data", {{"name", "main"}}},
@@ -68,7 +68,7 @@ Json raster_template() {
   spec["data"] = {{"name", "main"}};
   Json x = quantity("from", "step");
   x["scale"] = {{"nice", false}, {"zero", false}};
-  x["axis"] = {{"grid", false}};
+  x["axis"] = {{"grid", false}, {"tickMinStep", 1}};
   const Json x2 = {{"field", "to"}};
   spec["layer"] = Json::array();
   const std::vector<std::pair<const char*, const char*>> bands = {
@@ -165,7 +165,7 @@ Json cosines_template() {
   spec["data"] = {{"name", "main"}};
   Json x = quantity("step", "step");
   x["scale"] = {{"nice", false}, {"zero", false}};
-  x["axis"] = {{"grid", false}};
+  x["axis"] = {{"grid", false}, {"tickMinStep", 1}};
   const auto y = [](const char* field) {
     Json axis = quantity(field, "1 − cos α (up is better)");
     axis["scale"] = {{"type", "log"}, {"reverse", true}, {"nice", false}};
@@ -202,7 +202,7 @@ Json cosine_map_template() {
   spec["mark"] = {{"type", "rect"}};
   Json x = quantity("from", "step");
   x["scale"] = {{"nice", false}, {"zero", false}};
-  x["axis"] = {{"grid", false}};
+  x["axis"] = {{"grid", false}, {"tickMinStep", 1}};
   Json colour = quantity("cosine", "cos α");
   colour["scale"] = {{"range", "ramp"}};
   spec["encoding"] = {

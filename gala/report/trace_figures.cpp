@@ -30,7 +30,7 @@ Chart loss_chart(const AdaptTrace& trace, const std::string& label) {
        {{"field", "step"},
         {"type", "quantitative"},
         {"scale", {{"nice", false}, {"zero", false}}},
-        {"axis", {{"grid", false}}}}},
+        {"axis", {{"grid", false}, {"tickMinStep", 1}}}}},
       {"y", {{"field", "value"}, {"type", "quantitative"}, {"title", nullptr}}},
       {"color",
        {{"field", "what"},
@@ -86,7 +86,10 @@ std::vector<Figure> trace_figures(const std::vector<AdaptTrace>& traces) {
       figures[3].charts.back().threshold_text = "threshold 0.75 (default)";
       add(3, "cosine_map", true);
     }
-    if (trace.run.gap.steps > 0) add(4, "gap", false);
+    if (trace.run.gap.steps > 0) {
+      add(4, "gap", false);
+      figures[4].charts.back().colours = {{"domain", {label}}, {"range", {"#0f8a80"}}};
+    }
     add(5, "displacement", false);
     figures[6].charts.push_back(loss_chart(trace, label));
   }

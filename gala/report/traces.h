@@ -20,7 +20,8 @@ struct CosineSummary {
   nlohmann::ordered_json to_json() const;
 };
 
-/// Sums up the distances 1 - cos α of every step; refused steps have none.
+/// Sums up the distances 1 - cos α of every step. Refused steps have none; in lines and bands, steps at
+/// which every cosine is 1 are left out.
 CosineSummary summarise_cosines(const std::vector<std::int64_t>& steps,
                                 const std::vector<std::vector<double>>& distances);
 
