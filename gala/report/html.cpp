@@ -115,6 +115,15 @@ std::string headings_html(const Table& table) {
   return out + "</tr>";
 }
 
+/// On a narrow screen the last head alone stays in sight: where it is a dash, the one before names the
+/// row.
+std::string narrow_name(const Row& row) {
+  const std::size_t heads = row.heads.size();
+  if (heads < 2 || row.heads[heads - 1] != "–") return "";
+  return fmt::format("<span class=\"narrow\" aria-hidden=\"true\">{}</span>",
+                     escape_html(row.heads[heads - 2]));
+}
+
 }  // namespace
 
 std::string table_html(const Table& table, std::vector<std::vector<const Record*>>& cells) {
@@ -140,11 +149,11 @@ std::string table_html(const Table& table, std::vector<std::vector<const Record*
       // The last head names the row and is always said.
       const bool last = h + 1 == row.heads.size();
       same = same && row.heads[h] == above[h];
-      out += fmt::format("<td{}><span>{}</span></td>",
+      out += fmt::format("<td{}><span>{}</span>{}</td>",
                          last   ? " class=\"pinned\""
                          : same ? " class=\"again\""
                                 : "",
-                         escape_html(row.heads[h]));
+                         escape_html(row.heads[h]), last ? narrow_name(row) : "");
     }
     above = row.heads;
     for (std::size_t c = 0; c < row.cells.size(); ++c) {
