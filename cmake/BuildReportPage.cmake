@@ -1,5 +1,6 @@
 # Makes OUT, the C++ source with the script of report pages: npm packages into WORK, then web/build.mjs.
 # Never fails: without Node, or when npm cannot fetch, OUT says what is missing.
+cmake_minimum_required(VERSION 3.25)
 
 function(give_up problem)
   message(STATUS "gala report --format html will not work: ${problem}")
@@ -34,7 +35,7 @@ set(installed "")
 if(EXISTS ${WORK}/installed.txt)
   file(READ ${WORK}/installed.txt installed)
 endif()
-if(NOT installed STREQUAL wanted)
+if(NOT "${installed}" STREQUAL "${wanted}")
   set(omit --omit=dev)
   if(TESTS)
     set(omit "")
