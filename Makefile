@@ -51,7 +51,7 @@ all: build/build.ninja ## Build library, program and tests
 .PHONY: asan
 asan: build-asan/build.ninja ## The fast tests under AddressSanitizer and UBSan (build-asan/)
 	@$(ASAN_ENV) cmake --build build-asan --parallel $(JOBS)
-	@$(ASAN_ENV) $(CTEST) --test-dir build-asan -LE 'slow|install|house' $(ARGS)
+	@$(ASAN_ENV) $(CTEST) --test-dir build-asan -LE 'slow|install|house|browser' $(ARGS)
 
 .PHONY: bench
 bench: export GALA_BENCH := 1
@@ -69,6 +69,11 @@ check: build ## Check format, include order and docs; seconds
 	@tools/check-format
 	@tools/check-includes
 	@tools/check-docs --program build/cli/gala
+	@tools/refresh-results --check build/cli/gala
+
+.PHONY: results
+results: build ## Write the tables of the committed records into the READMEs
+	@tools/refresh-results build/cli/gala
 
 .PHONY: tidy
 tidy: build-tidy/build.ninja ## clang-tidy over the sources (minutes; FILES='gala/base/spec.cpp' for some)

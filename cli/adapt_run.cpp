@@ -219,7 +219,11 @@ void AdaptRun::take_in(const Batch& batch, const Answer& answer) {
     times_.steps.apply += step.times.apply;
     if (!trace_.is_open()) continue;
     nlohmann::ordered_json line = to_json(step, adapter_.layers(), /*with_time=*/false);
-    if (source_.classes() > 0) line["correct"] = correct;
+    if (source_.classes() > 0) {
+      line["correct"] = correct;
+      line["images"] = std::count_if(batch.labels.begin(), batch.labels.end(),
+                                     [](std::int64_t label) { return label >= 0; });
+    }
     if (!flags_.deterministic) line["milliseconds"] = step.times.total();
     trace_.write(line.dump());
   }

@@ -13,6 +13,7 @@ void add_data_command(CLI::App& program);
 void add_demo_command(CLI::App& program);
 void add_inspect_command(CLI::App& program);
 void add_list_command(CLI::App& program);
+void add_report_command(CLI::App& program);
 void add_run_command(CLI::App& program);
 void add_train_command(CLI::App& program);
 

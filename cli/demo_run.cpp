@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/demo_page.h"
 #include "cli/line_file.h"
 #include "cli/scores.h"
 #include "cli/text.h"
@@ -37,6 +38,7 @@ struct Contender {
   std::unique_ptr<Adapter> adapter = nullptr;
   std::unique_ptr<Scores> scores = nullptr;
   double milliseconds = 0;
+  DemoCopy copy = {};               ///< what it answered
   std::int64_t first_collapse = 0;  ///< batch at which the guard first saw it; 0: never
 };
 
@@ -77,7 +79,7 @@ Stream open_stream(const DemoFlags& flags, const std::filesystem::path& assets) 
 }
 
 std::vector<Contender> make_contenders(const DemoFlags& flags, const std::filesystem::path& assets,
-                                       std::size_t segments) {
+                                       const Stream& stream) {
   std::vector<Contender> contenders;
   contenders.push_back({"source", "as it came", "source", "none"});
   contenders.push_back({"batch", "batch statistics", "batch", "none"});
@@ -90,7 +92,14 @@ std::vector<Contender> make_contenders(const DemoFlags& flags, const std::filesy
     contender.model->set_norm_mode(NormMode::parse(contender.norm));
     contender.adapter = std::make_unique<Adapter>(
         *contender.model, AdapterOptions{.loss = flags.loss, .select = contender.select});
-    contender.scores = std::make_unique<Scores>(segments);
+    contender.scores = std::make_unique<Scores>(stream.segments.size());
+    contender.copy = {.name = contender.name,
+                      .label = contender.label,
+                      .norm = contender.norm,
+                      .select = contender.select};
+    for (const StreamSegment& segment : stream.segments) {
+      contender.copy.domains.push_back({segment.name, 0, 0});
+    }
   }
   return contenders;
 }
@@ -104,31 +113,54 @@ void answer(Contender& contender, const Batch& batch, LineFile& trace) {
   if (answer.health && answer.health->collapsed && contender.first_collapse == 0) {
     contender.first_collapse = answer.health->batch;
   }
+  const auto images = static_cast<std::int64_t>(batch.labels.size());
+  Score& domain = contender.copy.domains[static_cast<std::size_t>(batch.segment)];
+  domain.images += images;
+  domain.correct += correct;
+  contender.copy.images.push_back(images);
+  contender.copy.correct.push_back(correct);
   for (const StepRecord& step : answer.steps) {
     nlohmann::ordered_json line = to_json(step, contender.adapter->layers());
     line["correct"] = correct;
+    line["images"] = images;
     trace.write(line.dump());
   }
 }
 
-std::vector<std::vector<std::string>> table(const std::vector<Contender>& contenders,
-                                            const Stream& stream) {
-  std::vector<std::vector<std::string>> rows = {{"error in %"}};
-  for (const StreamSegment& segment : stream.segments) rows[0].push_back(segment.name);
-  rows[0].push_back("all");
-  rows[0].push_back("ms/batch");
+/// What the copies answered, for table and page.
+std::vector<DemoCopy> copies_of(const std::vector<Contender>& contenders) {
+  std::vector<DemoCopy> copies;
   for (const Contender& contender : contenders) {
-    std::vector<std::string>& row = rows.emplace_back();
-    row.push_back(contender.label);
-    for (std::size_t s = 0; s < stream.segments.size(); ++s) {
-      row.push_back(fmt::format("{:.1f}", 100 * (1 - contender.scores->accuracy(s))));
+    copies.push_back(contender.copy);
+    copies.back().batch_ms =
+        contender.milliseconds / static_cast<double>(contender.adapter->totals().batches);
+  }
+  return copies;
+}
+
+std::vector<std::vector<std::string>> terminal_rows(const Table& table) {
+  std::vector<std::vector<std::string>> rows = {table.heads};
+  for (const Column& column : table.columns) rows[0].push_back(column.name);
+  for (const Row& row : table.rows) {
+    rows.push_back(row.heads);
+    for (std::size_t c = 0; c < row.cells.size(); ++c) {
+      rows.back().push_back(value_text(row.cells[c], table.columns[c]));
     }
-    row.push_back(fmt::format("{:.1f}", 100 * (1 - contender.scores->accuracy())));
-    row.push_back(fmt::format(
-        "{:.0f}",
-        contender.milliseconds / static_cast<double>(contender.adapter->totals().batches)));
   }
   return rows;
+}
+
+/// The page, or the reason why there is none: the demo's numbers are good without it.
+std::string write_page(const DemoFlags& flags, const std::vector<DemoCopy>& copies,
+                       const std::string& verdict) {
+  const std::filesystem::path path = std::filesystem::path(flags.out) / "report.html";
+  try {
+    const std::string page = demo_page(copies, flags.loss, verdict);
+    write_atomically(path, [&](std::ostream& out) { out << page; });
+    return fmt::format("The page to look at is {}\n", path.string());
+  } catch (const ConfigError& error) {
+    return fmt::format("There is no page to look at: {}\n", error.what());
+  }
 }
 
 /// What the numbers say, whatever they are.
@@ -196,7 +228,7 @@ int run_demo(const DemoFlags& flags) {
   catch_interrupts();
   const std::filesystem::path assets = find_assets(flags.assets);
   const Stream stream = open_stream(flags, assets);
-  std::vector<Contender> contenders = make_contenders(flags, assets, stream.segments.size());
+  std::vector<Contender> contenders = make_contenders(flags, assets, stream);
   std::error_code failed;
   std::filesystem::create_directories(flags.out, failed);
   if (failed) fail<ConfigError>("--out {}: cannot be made: {}", flags.out, failed.message());
@@ -206,6 +238,7 @@ int run_demo(const DemoFlags& flags) {
     const auto path = std::filesystem::path(flags.out) / (contenders[i].name + ".trace.jsonl");
     require_writable(path, "--out");
     traces[i].open(path);
+    contenders[i].copy.trace = path;
   }
   if (!flags.quiet) {
     std::cerr << fmt::format(
@@ -231,11 +264,14 @@ int run_demo(const DemoFlags& flags) {
     }
   }
   for (LineFile& trace : traces) trace.flush();
-  const std::string text = format_table(table(contenders, stream)) + '\n' +
-                           wrap(verdict(contenders, stream), line_width(), 0) + '\n';
+  const std::vector<DemoCopy> copies = copies_of(contenders);
+  const std::string said = verdict(contenders, stream);
+  const std::string text =
+      format_table(terminal_rows(demo_table(copies))) + '\n' + wrap(said, line_width(), 0) + '\n';
   write_results(flags, contenders, stream, text);
   std::cout << text
-            << fmt::format("\nThe table, the numbers and every step lie in {}/\n", flags.out);
+            << fmt::format("\nThe table, the numbers and every step lie in {}/\n", flags.out)
+            << write_page(flags, copies, said);
   return 0;
 }
 

@@ -43,6 +43,7 @@ int run(int argc, char** argv) {
   gala::add_demo_command(program);
   gala::add_inspect_command(program);
   gala::add_list_command(program);
+  gala::add_report_command(program);
   gala::add_run_command(program);
   gala::add_train_command(program);
   try {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <sstream>
 
 #include "tests/cli/run_gala.h"
@@ -42,6 +44,29 @@ TEST_F(Demo, ShowsWhatItMeasured) {
   }
   EXPECT_NEAR(demo.at("runs").at(0).at("error").at("fog").get<double>(), wrong / 100.0, 1e-12);
   EXPECT_EQ(read("shown/demo.txt"), ending.out.substr(0, read("shown/demo.txt").size()));
+}
+
+TEST_F(Demo, EndsInAPageWithTheSameNumbers) {
+  const Ending ending = run("demo --images 100 --quiet --out shown");
+  ASSERT_EQ(ending.code, 0) << ending.err;
+  if (!std::filesystem::exists(path("shown/report.html"))) {
+    EXPECT_CONTAINS(ending.out, "There is no page to look at");
+    return;
+  }
+  EXPECT_CONTAINS(ending.out, "report.html");
+  const std::string page = read("shown/report.html");
+  const auto demo = nlohmann::json::parse(read("shown/demo.json"));
+  const std::vector<std::string> lines = ending.out_lines();
+  for (std::size_t i = 0; i < demo.at("runs").size(); ++i) {
+    // Each row of the terminal is, number for number, a row of the page.
+    const std::string name = demo.at("runs")[i].at("name");
+    for (const auto& [domain, error] : demo.at("runs")[i].at("error").items()) {
+      const std::string number = fmt::format("{:.1f}", 100 * error.get<double>());
+      EXPECT_CONTAINS(lines.at(i + 1), number);
+      const std::size_t link = page.find(fmt::format("href=\"#run/{}\">{}</a>", name, number));
+      EXPECT_NE(link, std::string::npos) << name << ' ' << domain;
+    }
+  }
 }
 
 TEST_F(Demo, RefusesWhatItCannotShow) {

@@ -97,7 +97,8 @@ TEST_F(Inspect, ReadsTheNetworkFromItsWeights) {
 }
 
 TEST_F(Help, FitsTheTerminalAndEndsWell) {
-  for (const char* command : {"", "adapt", "corrupt", "data", "demo", "inspect", "list", "train"}) {
+  for (const char* command :
+       {"", "adapt", "corrupt", "data", "demo", "inspect", "list", "report", "run", "train"}) {
     const Ending ending = run(std::string(command) + " --help", "COLUMNS=80");
     EXPECT_EQ(ending.code, 0);
     EXPECT_EQ(ending.err, "");

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/help.h"
+#include "gala/base/error.h"
+#include "gala/base/file.h"
+#include "gala/base/options.h"
+#include "gala/report/report.h"
+
+namespace gala {
+namespace {
+
+struct ReportFlags {
+  std::string input, out;
+  std::string format = "html";
+  PrintChoice choice;
+};
+
+constexpr char kFooter[] =
+    "Reads a store that `gala run` filled, or a trace that `gala adapt --trace`\n"
+    "wrote, and runs nothing. html is one page that needs no other file and no\n"
+    "network; md, latex, csv and json print the same tables to standard output, or\n"
+    "to --out.\n"
+    "\n"
+    "Examples:\n"
+    "  gala report results --out report.html\n"
+    "  gala report results --format latex --rule training_domain\n"
+    "  gala report steps.jsonl --out steps.html";
+
+ReportFormat format_of(const std::string& name) {
+  ReportFormat format{};
+  if (!parse_value(name, format)) {
+    fail<ConfigError>("--format {}: known are html, md, latex, csv and json", name);
+  }
+  return format;
+}
+
+void write_report(const ReportFlags& flags) {
+  const ReportFormat format = format_of(flags.format);
+  SelectionRule rule{};
+  if (!flags.choice.rule.empty() && !parse_value(flags.choice.rule, rule)) {
+    fail<ConfigError>("--rule {}: known are per_loss, per_dataset, training_domain and oracle",
+                      flags.choice.rule);
+  }
+  const std::string out =
+      flags.out.empty() && format == ReportFormat::kHtml ? "report.html" : flags.out;
+  if (!out.empty()) require_writable(out, "--out");
+  const std::string text = make_report(flags.input, format, flags.choice);
+  if (out.empty()) {
+    std::cout << text;
+    return;
+  }
+  write_atomically(out, [&](std::ostream& file) { file << text; });
+  std::cerr << fmt::format("{} ({:.2f} MB)\n", out, static_cast<double>(text.size()) / 1e6);
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& program) {
+  auto flags = std::make_shared<ReportFlags>();
+  CLI::App* command =
+      program.add_subcommand("report", "Show the records of a store, or the steps of a trace");
+  command->add_option("input", flags->input, "folder of records, or a trace")
+      ->required()
+      ->type_name("STORE|TRACE");
+  command->add_option("--format", flags->format, "html, md, latex, csv or json")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command
+      ->add_option("--out", flags->out, "file to write [html: report.html, else standard output]")
+      ->type_name("FILE");
+  command
+      ->add_option("--table", flags->choice.tables,
+                   "not html: only this table (summary, table1, ...); may be given several times")
+      ->type_name("ID");
+  command
+      ->add_option("--rule", flags->choice.rule,
+                   "md, latex: how hyper-parameters are chosen (per_loss, per_dataset, "
+                   "training_domain, oracle)")
+      ->type_name("NAME");
+  command
+      ->add_option("--norm", flags->choice.norm, "md, latex: norm mode, where a plan has several")
+      ->type_name("MODE");
+  command->footer(kFooter);
+  command->callback([flags] { write_report(*flags); });
+}
+
+}  // namespace gala

@@ -1,0 +1,221 @@
+#include "gala/report/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gala/base/error.h"
+#include "gala/base/hash.h"
+#include "gala/protocol/trace.h"
+#include "gala/report/page_assets.h"
+#include "gala/report/printers.h"
+
+namespace gala {
+namespace {
+
+using Cells = std::vector<std::vector<const Record*>>;
+
+/// The digest as a policy names it.
+std::string script_digest(const std::string& script) {
+  Sha256 hash;
+  hash.update(script);
+  const std::string hex = hash.hex();
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
+  return "sha256-" + base64(bytes);
+}
+
+std::string verdicts_html(const std::vector<Verdict>& verdicts) {
+  if (verdicts.empty()) return "";
+  std::string out = "<ul class=\"verdicts\">";
+  for (const Verdict& verdict : verdicts) {
+    const char* kind = verdict.kind == Verdict::Kind::kAgrees    ? "agrees"
+                       : verdict.kind == Verdict::Kind::kDiffers ? "differs"
+                                                                 : "open";
+    out += fmt::format(
+        "<li class=\"{}\"><h3>{}{}</h3><p>{}</p></li>", kind, escape_html(verdict.benchmark),
+        verdict.mark.empty()
+            ? ""
+            : fmt::format("<span class=\"mark\">{}</span>", escape_html(verdict.mark)),
+        escape_html(verdict.sentence));
+  }
+  return out + "</ul>";
+}
+
+std::string facts_html(const std::vector<std::pair<std::string, std::string>>& facts) {
+  if (facts.empty()) return "";
+  std::string out = "<dl class=\"facts\">";
+  for (const auto& [name, value] : facts) {
+    out += fmt::format("<div class=\"fact\"><dt>{}</dt><dd>{}</dd></div>", escape_html(name),
+                       escape_html(value));
+  }
+  return out + "</dl>";
+}
+
+std::string notes_html(const std::vector<std::string>& notes) {
+  if (notes.empty()) return "";
+  std::string out = "<ul class=\"notes\">";
+  for (const std::string& note : notes) out += fmt::format("<li>{}</li>", escape_html(note));
+  return out + "</ul>";
+}
+
+std::string variant_html(const Table& table, bool shown, Cells& cells) {
+  std::string caption = escape_html(table.caption);
+  if (!table.norm.empty()) {
+    caption += fmt::format(" Norm mode of the adapting runs: {}.", escape_html(table.norm));
+  }
+  if (!table.rule.empty()) {
+    caption += fmt::format(" Hyper-parameters by the rule {}.", escape_html(table.rule));
+  }
+  return fmt::format(
+      "<div data-variant data-rule=\"{}\" data-norm=\"{}\"{}><p class=\"caption\">{}</p>{}{}</div>",
+      escape_html(table.rule), escape_html(table.norm), shown ? "" : " hidden", caption,
+      table_html(table, cells), notes_html(table.notes));
+}
+
+std::string set_html(const TableSet& set, Cells& cells) {
+  std::string out =
+      fmt::format("<h3>{}</h3><div data-variants>", escape_html(set.variants.front().title));
+  for (std::size_t i = 0; i < set.variants.size(); ++i) {
+    out += variant_html(set.variants[i], i == 0, cells);
+  }
+  return out + "</div>";
+}
+
+/// A menu for rule or norm mode, where the tables leave a choice.
+std::string switch_html(const std::vector<TableSet>& tables, const char* name, const char* label,
+                        std::string Table::*member) {
+  std::vector<std::string> values;
+  for (const TableSet& set : tables) {
+    std::vector<std::string> own;
+    for (const Table& table : set.variants) {
+      if (std::find(own.begin(), own.end(), table.*member) == own.end())
+        own.push_back(table.*member);
+    }
+    if (own.size() < 2) continue;
+    for (const std::string& value : own) {
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+  }
+  if (values.empty()) return "";
+  std::string out = fmt::format("<label>{} <select data-switch=\"{}\" disabled>", label, name);
+  for (const std::string& value : values) {
+    out += fmt::format("<option value=\"{0}\">{0}</option>", escape_html(value));
+  }
+  return out + "</select></label>";
+}
+
+std::string tables_html(const PageContent& content, Cells& cells) {
+  if (content.tables.empty()) return "";
+  std::string out = "<section id=\"tables\"><h2>Tables</h2>";
+  const std::string switches =
+      switch_html(content.tables, "rule", "Hyper-parameters chosen", &Table::rule) +
+      switch_html(content.tables, "norm", "Norm mode", &Table::norm);
+  if (!switches.empty()) out += "<div class=\"switches\">" + switches + "</div>";
+  for (const TableSet& set : content.tables) out += set_html(set, cells);
+  return out + "</section>";
+}
+
+std::string figures_html(const std::vector<Figure>& figures) {
+  if (figures.empty()) return "";
+  std::string out = "<section id=\"figures\"><h2>Figures</h2>";
+  for (const Figure& figure : figures) {
+    out += fmt::format(
+        "<figure id=\"figure-{0}\" data-figure=\"{0}\"><figcaption><h3>{1}</h3><p "
+        "class=\"caption\">{2}"
+        "</p></figcaption><div class=\"charts\"></div></figure>",
+        figure.id, escape_html(figure.title), escape_html(figure.caption));
+  }
+  return out + "</section>";
+}
+
+std::string overview_html(const PageContent& content, Cells& cells) {
+  std::string out = fmt::format("<section id=\"overview\"><h1>{}</h1><p class=\"lead\">{}</p>",
+                                escape_html(content.title), escape_html(content.lead));
+  out += facts_html(content.facts) + verdicts_html(content.verdicts);
+  if (content.with_summary) {
+    const Table summary = summary_table(content.tables);
+    if (!summary.rows.empty()) {
+      out += fmt::format(
+          "<h3>{}</h3><p class=\"caption\">{} Below each number stands the paper’s, and the "
+          "difference.</p>{}",
+          escape_html(summary.title), escape_html(summary.caption), table_html(summary, cells));
+    }
+  }
+  return out + notes_html(content.notes) + "</section>";
+}
+
+/// How many bytes of JSON the series of runs may take, so that a page of a usual store stays below
+/// two megabytes. Measured: packed, series take 0.3 of their JSON and a run without them 90 bytes.
+std::size_t room_for_series(std::size_t so_far, const PageContent& content) {
+  constexpr double kPage = 1.95e6, kRun = 90, kShare = 0.3, kLeast = 6e5, kMost = 4e6;
+  const double left =
+      kPage - static_cast<double>(so_far) - kRun * static_cast<double>(content.records->size());
+  return static_cast<std::size_t>(std::clamp(left / kShare, kLeast, kMost));
+}
+
+std::string head_html(const std::string& title, const std::string& script) {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{}'; "
+      "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n",
+      script_digest(script), escape_html(title), page_style());
+}
+
+}  // namespace
+
+std::string make_page(const PageContent& content) {
+  if (const std::string problem = page_assets_problem(); !problem.empty()) {
+    fail<ConfigError>("HTML pages cannot be made: {}. --format md, latex, csv and json work",
+                      problem);
+  }
+  Cells cells;
+  const std::string overview = overview_html(content, cells);
+  const std::string tables = tables_html(content, cells);
+  const std::string figures = figures_html(content.figures);
+  const bool runs = !content.records->empty();
+  const std::string script = page_script();
+  std::string out = head_html(content.title, script);
+  out +=
+      "<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n<header class=\"top\"><a "
+      "class=\"brand\" href=\"#overview\">gala</a><nav aria-label=\"Parts of the report\">";
+  if (!tables.empty()) out += "<a href=\"#tables\">Tables</a>";
+  if (!figures.empty()) out += "<a href=\"#figures\">Figures</a>";
+  if (runs) out += "<a href=\"#runs\">Runs</a>";
+  out +=
+      "</nav><button type=\"button\" id=\"theme\" hidden>Theme</button></header>\n<main "
+      "id=\"main\">";
+  out += "<p class=\"problem\" id=\"problem\" role=\"alert\" hidden></p><div id=\"report\">";
+  out += overview + tables + figures;
+  if (runs) {
+    out +=
+        "<section id=\"runs\"><h2>Runs</h2><p class=\"note\">Every run has a page of its own.</p>"
+        "<div id=\"run-list\"></div></section>";
+  }
+  out +=
+      "</div><div id=\"other\" hidden></div></main>\n<footer><p>Made by gala. This page is "
+      "complete "
+      "in itself: it asks nothing of any other machine.</p><details><summary>Licences of the "
+      "plotting libraries in this page</summary><pre tabindex=\"0\">";
+  // Line breaks matter here, so lines are escaped one by one.
+  std::string licences = page_licences();
+  for (std::size_t begin = 0; begin < licences.size();) {
+    const std::size_t end = std::min(licences.find('\n', begin), licences.size());
+    out += escape_html(licences.substr(begin, end - begin)) + "\n";
+    begin = end + 1;
+  }
+  out +=
+      "</pre></details></footer>\n<noscript><p class=\"problem\">Plots and run pages need "
+      "JavaScript; the tables do not.</p></noscript>\n";
+  const std::string data =
+      page_data(content, cells, room_for_series(out.size() + script.size(), content)).dump();
+  out +=
+      fmt::format("<script type=\"text/plain\" id=\"gala-data\">{}</script>\n", base64(gzip(data)));
+  return out + "<script>" + script + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace gala

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "gala/report/table_parts.h"
+
+namespace gala {
+namespace {
+
+bool is_continual(const std::vector<const PoolRun*>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const PoolRun* run) {
+    return run->labels->benchmark == "continual" || run->record->domains.size() > 1;
+  });
+}
+
+/// Over trials; of a single run with several domains, over those.
+void set_deviation(Cell& cell, const std::vector<const PoolRun*>& runs, bool as_error) {
+  if (runs.size() != 1 || runs.front()->record->domains.size() < 2) return;
+  std::vector<double> samples;
+  for (const Score& score : runs.front()->record->domains) {
+    samples.push_back(100 * (as_error ? 1 - score.accuracy() : score.accuracy()));
+  }
+  set_samples(cell, samples);
+}
+
+struct Place {
+  std::string dataset, backbone;
+  auto operator<=>(const Place&) const = default;
+};
+
+}  // namespace
+
+Table plan_table(const Pool& pool, const std::string& plan) {
+  Table table;
+  table.title = plan.empty() ? "Runs without a plan" : "Plan " + plan;
+  table.heads = {"Group", "TTA", "Method"};
+  std::vector<Place> places;
+  using Line = std::tuple<std::string, std::string, std::string>;
+  std::vector<Line> lines;
+  for (const PoolRun& run : pool.runs()) {
+    const Place place{run.labels->dataset, run.labels->backbone};
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+    const Line line{run.labels->group, run.loss, run.labels->row};
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  }
+  // One block a group and loss, in the order in which they first appear.
+  std::vector<std::pair<std::string, std::string>> blocks;
+  const auto block_of = [&](const Line& line) {
+    const std::pair key{std::get<0>(line), std::get<1>(line)};
+    const auto found = std::find(blocks.begin(), blocks.end(), key);
+    if (found != blocks.end()) return found - blocks.begin();
+    blocks.push_back(key);
+    return std::ssize(blocks) - 1;
+  };
+  for (const Line& line : lines) block_of(line);
+  std::stable_sort(lines.begin(), lines.end(),
+                   [&](const Line& a, const Line& b) { return block_of(a) < block_of(b); });
+  bool errors = false;
+  for (const Place& place : places) {
+    const bool error =
+        is_continual(pool.find({.backbone = place.backbone, .dataset = place.dataset}));
+    errors = errors || error;
+    const std::string over = fmt::format("{}, {}", place.dataset, place.backbone);
+    table.columns.push_back(
+        {.name = error ? "Error" : "Accuracy", .over = over, .higher_is_better = !error});
+    table.columns.push_back({.name = "Forget.", .over = over, .higher_is_better = false});
+  }
+  table.caption = fmt::format(
+      "{}, and drop on the source after adaptation (%). ± is the sample standard deviation over "
+      "trials, or over the domains of a single run.",
+      errors ? "Error" : "Accuracy");
+  std::vector<int> block;
+  for (const auto& [group, loss, name] : lines) {
+    Row row{{group.empty() ? "–" : group, loss.empty() ? "–" : loss, name}, {}, false};
+    row.loss = loss;
+    row.method = name;
+    block.push_back(static_cast<int>(block_of({group, loss, name})));
+    row.border = block.size() == 1 || block.back() != block[block.size() - 2];
+    for (std::size_t c = 0; c < table.columns.size(); c += 2) {
+      const PoolQuery query{places[c / 2].backbone, loss, plain_name(group), plain_row(name),
+                            places[c / 2].dataset};
+      const bool error = !table.columns[c].higher_is_better;
+      const std::vector<const PoolRun*> runs = pool.find(query);
+      row.cells.push_back(mean_cell(runs, error ? error_of : accuracy_of, 100));
+      set_deviation(row.cells.back(), runs, error);
+      explain_missing(row.cells.back(), pool, query);
+      row.cells.push_back(mean_cell(
+          runs, [](const PoolRun& run) { return run.record->forgetting(); }, 100));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  mark_best(table, block);
+  return table;
+}
+
+}  // namespace gala

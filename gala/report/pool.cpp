@@ -1,0 +1,289 @@
+#include "gala/report/pool.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "gala/base/error.h"
+#include "gala/base/options.h"
+#include "gala/base/spec.h"
+#include "gala/report/published.h"
+
+namespace gala {
+namespace {
+
+bool matches(const PoolRun& run, const PoolQuery& query) {
+  return (!query.backbone || *query.backbone == run.labels->backbone) &&
+         (!query.loss || *query.loss == run.loss) && (!query.group || *query.group == run.group) &&
+         (!query.row || *query.row == run.row) &&
+         (!query.dataset || *query.dataset == run.labels->dataset);
+}
+
+PoolRun pool_run(const Placed& placed) {
+  return {placed.record, placed.labels, plain_name(placed.labels->group),
+          plain_row(placed.labels->row), loss_name(placed.labels->loss)};
+}
+
+template <class Get>
+std::vector<std::string> names(const std::vector<PoolRun>& runs, Get get) {
+  std::vector<std::string> found;
+  std::set<std::string> seen;
+  for (const PoolRun& run : runs) {
+    if (seen.insert(get(run)).second) found.push_back(get(run));
+  }
+  return found;
+}
+
+/// Calls `visit` with every place that counts.
+template <class Visit>
+void for_each_place(const std::vector<Record>& records,
+                    const std::function<bool(const std::string&)>& wanted, Visit visit) {
+  for (const Record& record : records) {
+    if (wanted(record.labels.plan)) visit(Placed{&record, &record.labels});
+    for (const Labels& labels : record.places) {
+      if (wanted(labels.plan)) visit(Placed{&record, &labels});
+    }
+  }
+}
+
+/// How many adapting runs each plan has in each norm mode.
+std::map<std::string, std::map<std::string, std::int64_t>> norms_by_plan(
+    const std::vector<Record>& records, const std::function<bool(const std::string&)>& wanted) {
+  std::map<std::string, std::map<std::string, std::int64_t>> counts;
+  for_each_place(records, wanted, [&](const Placed& place) {
+    if (!place.labels->loss.empty()) ++counts[place.labels->plan][place.record->spec.norm];
+  });
+  return counts;
+}
+
+}  // namespace
+
+Pool::Pool(const std::vector<Record>& records,
+           const std::function<bool(const std::string&)>& wanted, SelectionRule rule,
+           const std::string& norm) {
+  std::vector<Placed> placed;
+  std::map<Labels, std::size_t> taken;
+  const auto norms = norms_by_plan(records, wanted);
+  for_each_place(records, wanted, [&](const Placed& place) {
+    const bool choice =
+        !norm.empty() && !place.labels->loss.empty() && norms.at(place.labels->plan).size() > 1;
+    if (choice && place.record->spec.norm != norm) return;
+    const auto [found, fresh] = taken.emplace(*place.labels, placed.size());
+    if (fresh) {
+      placed.push_back(place);
+    } else if (placed[found->second].record != place.record) {
+      placed[found->second] = place;
+      ++contested_;
+    }
+    has_grid_ = has_grid_ || !place.labels->hyper.empty();
+  });
+  for (const Placed& place : placed) all_.push_back(pool_run(place));
+  Selected selected = select_hyper(placed, rule);
+  for (const Placed& place : selected.runs) runs_.push_back(pool_run(place));
+  choices_ = std::move(selected.choices);
+}
+
+std::vector<const PoolRun*> Pool::find(const PoolQuery& query) const {
+  std::vector<const PoolRun*> found;
+  for (const PoolRun& run : runs_) {
+    if (matches(run, query)) found.push_back(&run);
+  }
+  return found;
+}
+
+bool Pool::undecided(const PoolQuery& query) const {
+  return std::any_of(all_.begin(), all_.end(),
+                     [&](const PoolRun& run) { return matches(run, query); });
+}
+
+std::vector<std::string> Pool::backbones() const {
+  return names(all_, [](const PoolRun& run) { return run.labels->backbone; });
+}
+
+std::vector<std::string> Pool::datasets() const {
+  return names(all_, [](const PoolRun& run) { return run.labels->dataset; });
+}
+
+std::vector<std::string> Pool::notes() const {
+  std::vector<std::string> notes;
+  if (contested_ > 0) {
+    notes.push_back(
+        fmt::format("{} places have several records: the later ones count.", contested_));
+  }
+  std::map<std::string, std::set<std::string>> weights;
+  bool generated = false, single = true;
+  std::set<std::int64_t> trials;
+  for (const PoolRun& run : runs_) {
+    const std::string hash = provenance_text(*run.record, "weight_hash");
+    if (!hash.empty()) weights[run.record->spec.training.dump()].insert(hash);
+    generated = generated || run.record->spec.data.find("generate=yes") != std::string::npos;
+    trials.insert(run.labels->trial);
+    single = single && run.record->domains.size() <= 1;
+  }
+  for (const auto& [training, hashes] : weights) {
+    if (hashes.size() < 2) continue;
+    notes.push_back(fmt::format(
+        "Source models of one training plan and seed have {} different weight hashes here: they "
+        "were trained more than once.",
+        hashes.size()));
+    break;
+  }
+  if (generated) {
+    notes.push_back(
+        "The corruptions are generated by gala, with its own frost textures; they are not the "
+        "published arrays.");
+  }
+  if (single && trials.size() == 1) notes.push_back("One trial: no deviation over trials.");
+  std::size_t unfound = 0;
+  for (const HyperChoice& choice : choices_) unfound += !choice.found;
+  if (unfound > 0) {
+    notes.push_back(fmt::format(
+        "For {} of {} rows the rule can choose nothing: runs of the grid, or the scores it goes "
+        "by, are missing.",
+        unfound, choices_.size()));
+  }
+  return notes;
+}
+
+std::set<std::string> Pool::norms() const {
+  std::set<std::string> norms;
+  for (const PoolRun& run : all_) {
+    if (!run.loss.empty()) norms.insert(run.record->spec.norm);
+  }
+  return norms;
+}
+
+std::vector<std::string> norm_choices(const std::vector<Record>& records,
+                                      const std::function<bool(const std::string&)>& wanted) {
+  std::map<std::string, std::int64_t> counts;
+  for (const auto& [plan, norms] : norms_by_plan(records, wanted)) {
+    if (norms.size() < 2) continue;
+    for (const auto& [norm, count] : norms) counts[norm] += count;
+  }
+  std::vector<std::string> norms;
+  for (const auto& [norm, count] : counts) norms.push_back(norm);
+  std::stable_sort(norms.begin(), norms.end(), [&](const std::string& a, const std::string& b) {
+    return counts[a] > counts[b];
+  });
+  return norms;
+}
+
+namespace {
+
+using Condition = std::tuple<std::string, std::string>;          // backbone, loss
+using Target = std::tuple<Condition, std::string, std::string>;  // and data set, environment
+
+/// Means from the inside out: trials, targets, data sets, conditions.
+double nested_mean(const std::map<Target, std::vector<double>>& values) {
+  std::map<Condition, std::map<std::string, std::vector<double>>> datasets;
+  for (const auto& [target, trials] : values) {
+    datasets[std::get<0>(target)][std::get<1>(target)].push_back(mean(trials));
+  }
+  std::vector<double> conditions;
+  for (const auto& [condition, sets] : datasets) {
+    std::vector<double> means;
+    for (const auto& [dataset, targets] : sets) means.push_back(mean(targets));
+    conditions.push_back(mean(means));
+  }
+  return mean(conditions);
+}
+
+}  // namespace
+
+Cell mean_cell(const std::vector<const PoolRun*>& runs, const Metric& metric, double scale,
+               Coverage* coverage) {
+  Cell cell;
+  if (runs.empty()) return cell;
+  std::map<Target, std::vector<double>> values;
+  std::map<std::int64_t, std::map<Target, std::vector<double>>> by_trial;
+  for (const PoolRun* run : runs) {
+    const std::optional<double> value = metric(*run);
+    if (!value) {
+      cell.state = Cell::State::kNotApplicable;
+      return cell;
+    }
+    const Labels& labels = *run->labels;
+    const Target target{{labels.backbone, run->loss}, labels.dataset, labels.environment};
+    values[target].push_back(*value);
+    by_trial[labels.trial][target].push_back(*value);
+    cell.runs.push_back(run->record);
+    if (coverage) {
+      coverage->backbones.insert(labels.backbone);
+      coverage->losses.insert(run->loss);
+      coverage->datasets.insert(labels.dataset);
+      coverage->environments[labels.dataset].insert(labels.environment);
+      coverage->trials.insert(labels.trial);
+    }
+  }
+  cell.state = Cell::State::kValue;
+  cell.value = scale * nested_mean(values);
+  std::vector<double> samples;
+  for (const auto& [trial, targets] : by_trial) {
+    if (targets.size() == values.size()) samples.push_back(scale * nested_mean(targets));
+  }
+  set_samples(cell, samples);
+  const std::string hyper = format_hyper(runs.front()->labels->hyper);
+  const bool same = std::all_of(runs.begin(), runs.end(), [&](const PoolRun* run) {
+    return run->labels->hyper == runs.front()->labels->hyper;
+  });
+  cell.hyper = !same ? "(each its own)" : hyper == "-" ? "" : hyper;
+  return cell;
+}
+
+void set_samples(Cell& cell, const std::vector<double>& samples) {
+  cell.samples = static_cast<std::int64_t>(samples.size());
+  cell.deviation = sample_deviation(samples);
+  constexpr std::int64_t kResamples = 2000;
+  cell.interval = bootstrap_interval(samples, 0.95, kResamples);
+}
+
+std::string only_note(const std::vector<Share>& shares) {
+  std::vector<std::string> parts;
+  for (const auto& [have, want] : shares) {
+    const bool all = std::includes(have.begin(), have.end(), want.begin(), want.end());
+    if (all || have.empty()) continue;
+    constexpr std::size_t kNamed = 2;
+    parts.push_back(have.size() <= kNamed ? fmt::format("{}", fmt::join(have, " and "))
+                                          : fmt::format("{} of {}", have.size(), want.size()));
+  }
+  return parts.empty() ? "" : fmt::format("{} only", fmt::join(parts, ", "));
+}
+
+std::optional<int> lone_block(const Record& record) {
+  try {
+    return fixed_block(record);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<double> spec_number(const std::string& spec, const std::string& option) {
+  try {
+    const Spec parsed = Spec::parse(spec);
+    const std::string* text = parsed.find(option);
+    double number = 0;
+    if (text && parse_value(*text, number)) return number;
+  } catch (const Error&) {
+    // A record with a spec that is none is shown as it is.
+  }
+  return std::nullopt;
+}
+
+std::string provenance_text(const Record& record, const char* name) {
+  if (!record.provenance.is_object()) return "";
+  const auto found = record.provenance.find(name);
+  return found != record.provenance.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string plain_row(const std::string& row) {
+  const std::string plain = plain_name(row);
+  for (const char* source : {"source", "noadaptation", "sourcemodel"}) {
+    if (plain == source) return "erm";
+  }
+  return plain;
+}
+
+}  // namespace gala

@@ -1,0 +1,132 @@
+#include "gala/report/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "gala/base/error.h"
+#include "gala/protocol/store.h"
+
+namespace gala {
+namespace {
+
+std::string print(const std::vector<TableSet>& tables, ReportFormat format,
+                  const PrintChoice& choice) {
+  switch (format) {
+    case ReportFormat::kMarkdown:
+      return to_markdown(tables, choice);
+    case ReportFormat::kLatex:
+      return to_latex(tables, choice);
+    case ReportFormat::kCsv:
+      return to_csv(tables);
+    default:
+      return to_json(tables).dump(1) + "\n";
+  }
+}
+
+/// Leaves the tables that were asked for.
+void keep_chosen(std::vector<TableSet>& tables, const PrintChoice& choice) {
+  for (const std::string& id : choice.tables) {
+    std::vector<std::string> known;
+    for (const TableSet& set : tables) known.push_back(set.id);
+    if (std::find(known.begin(), known.end(), id) == known.end()) {
+      fail<ConfigError>("there is no table {} (there are: {})", id, fmt::join(known, ", "));
+    }
+  }
+  if (choice.tables.empty()) return;
+  std::erase_if(tables, [&](const TableSet& set) {
+    return std::find(choice.tables.begin(), choice.tables.end(), set.id) == choice.tables.end();
+  });
+}
+
+/// The cosines of the runs that kept them. A file that is gone or broken is a note, not the end.
+std::map<std::string, CosineSummary> read_traces(const Store& store,
+                                                 std::vector<std::string>& notes) {
+  constexpr std::size_t kMost = 24;  // about 30 KB of the page each
+  std::map<std::string, CosineSummary> cosines;
+  std::size_t left = 0;
+  for (const Record& record : store.records()) {
+    if (record.trace.empty()) continue;
+    if (cosines.size() == kMost) {
+      ++left;
+      continue;
+    }
+    try {
+      // Only a name counts: a record must not lead out of its store.
+      const auto name = std::filesystem::path(record.trace).filename();
+      cosines[record.key] = read_store_trace(store.folder() / "traces" / name);
+    } catch (const FormatError& error) {
+      notes.emplace_back(error.what());
+    }
+  }
+  if (left > 0)
+    notes.push_back(fmt::format("The traces of {} further runs are not in the page.", left));
+  return cosines;
+}
+
+std::string store_page(const Store& store, std::vector<TableSet> tables) {
+  const std::vector<Record>& records = store.records();
+  PageContent content{.title = "What layer selection does to a network that adapts",
+                      .lead =
+                          "Test-time adaptation without labels: every number below was measured "
+                          "by gala and links to the runs it comes from.",
+                      .facts = describe_records(records),
+                      .verdicts = make_verdicts(tables),
+                      .tables = {},
+                      .figures = store_figures(records, tables),
+                      .records = &records,
+                      .cosines = {},
+                      .with_summary = true,
+                      .notes = {}};
+  content.tables = std::move(tables);
+  content.cosines = read_traces(store, content.notes);
+  return make_page(content);
+}
+
+std::string trace_report(const std::filesystem::path& path, ReportFormat format,
+                         const PrintChoice& choice) {
+  const std::vector<AdaptTrace> traces = {read_adapt_trace(path)};
+  const AdaptTrace& trace = traces.front();
+  const std::vector<TableSet> tables = {{"trace", {trace_table(trace)}}};
+  if (format != ReportFormat::kHtml) return print(tables, format, choice);
+  const std::vector<Record> records = {trace.run};
+  const Record& run = trace.run;
+  return make_page(
+      {.title = "Adaptation, step by step",
+       .lead = fmt::format("The trace {}.", path.filename().string()),
+       .facts = {{"Steps", fmt::format("{}", run.steps)},
+                 {"Layers", fmt::format("{}", run.layers.size())},
+                 {"No layer passed", fmt::format("{}", run.skipped)},
+                 {"Refused", fmt::format("{}", run.refused)},
+                 {"Accuracy", run.domains.empty() ? std::string("not known")
+                                                  : fmt::format("{:.2f} %", 100 * run.accuracy())},
+                 {"Median step", fmt::format("{:.1f} ms", run.cost.step_median)}},
+       .verdicts = {},
+       .tables = tables,
+       .figures = trace_figures(traces),
+       .records = &records,
+       .cosines = {{run.key, trace.cosines}},
+       .with_summary = false,
+       .notes = {}});
+}
+
+}  // namespace
+
+std::string make_report(const std::filesystem::path& input, ReportFormat format,
+                        const PrintChoice& choice) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(input, ignored)) {
+    fail<ConfigError>("{}: there is no such store or trace", input.string());
+  }
+  if (!std::filesystem::is_directory(input, ignored)) return trace_report(input, format, choice);
+  const Store store(input, Store::Access::kRead);
+  std::vector<TableSet> tables = make_tables(store.records());
+  if (format == ReportFormat::kHtml) return store_page(store, std::move(tables));
+  Table summary = summary_table(tables);
+  tables.insert(tables.begin(), {summary.id, {std::move(summary)}});
+  keep_chosen(tables, choice);
+  return print(tables, format, choice);
+}
+
+}  // namespace gala

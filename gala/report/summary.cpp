@@ -1,0 +1,268 @@
+#include "gala/report/summary.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "gala/report/published.h"
+
+namespace gala {
+namespace {
+
+/// One column of a table for one backbone: the rows that a verdict compares.
+struct Benchmark {
+  std::string name;
+  const Table* table = nullptr;
+  std::size_t column = 0;
+  const Row* source = nullptr;
+  std::map<std::string, std::map<std::string, const Row*>> losses;  ///< loss, plain method
+  std::vector<const Row*> idle;  ///< further rows in which nothing adapts
+};
+
+bool has_number(const Row* row, std::size_t column) {
+  return row && row->cells[column].has_value() && std::isfinite(row->cells[column].value);
+}
+
+/// Splits a table of methods at its source rows, one a backbone.
+std::vector<Benchmark> benchmarks_of(const Table& table) {
+  std::vector<Benchmark> found;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    if (table.columns[c].name == "Mean") continue;
+    const std::size_t before = found.size();
+    for (const Row& row : table.rows) {
+      const bool source = row.loss.empty() && plain_row(row.method) == "erm";
+      if (source) {
+        const bool by_backbone = table.heads.front() == "Backbone";
+        found.push_back({by_backbone ? fmt::format("{}, {}", table.columns[c].name, row.heads[0])
+                                     : table.columns[c].name,
+                         &table,
+                         c,
+                         &row,
+                         {},
+                         {}});
+      } else if (found.size() > before) {
+        if (row.loss.empty())
+          found.back().idle.push_back(&row);
+        else
+          found.back().losses[row.loss][plain_row(row.method)] = &row;
+      }
+    }
+  }
+  std::erase_if(found, [](const Benchmark& benchmark) {
+    return std::none_of(benchmark.losses.begin(), benchmark.losses.end(), [&](const auto& loss) {
+      const auto gala = loss.second.find("gala");
+      return gala != loss.second.end() && has_number(gala->second, benchmark.column);
+    });
+  });
+  return found;
+}
+
+std::string number(const Row* row, std::size_t column) {
+  return has_number(row, column) ? fmt::format("{:.1f}\u00a0%", row->cells[column].value)
+                                 : std::string("not run");
+}
+
+/// Whether ours and the paper's lie on the same side; nothing where one is missing.
+std::optional<bool> same_side(const Row* gala, const Row* other, std::size_t column) {
+  if (!has_number(gala, column) || !has_number(other, column)) return std::nullopt;
+  const Cell &a = gala->cells[column], &b = other->cells[column];
+  if (!a.paper || !b.paper) return std::nullopt;
+  return (a.value > b.value) == (*a.paper > *b.paper);
+}
+
+Verdict judge(const Benchmark& benchmark) {
+  const std::size_t column = benchmark.column;
+  const bool errors = !benchmark.table->columns[column].higher_is_better;
+  std::vector<std::string> parts;
+  int same = 0, compared = 0;
+  std::string partial;
+  for (const auto& [loss, rows] : benchmark.losses) {
+    const auto find = [&](const char* name) -> const Row* {
+      const auto found = rows.find(name);
+      return found == rows.end() ? nullptr : found->second;
+    };
+    const Row* gala = find("gala");
+    if (!has_number(gala, column)) continue;
+    const Row* all = find("alllayers");
+    if (gala->cells[column].state == Cell::State::kPartial) partial = gala->cells[column].note;
+    for (const Row* other : {benchmark.source, all}) {
+      if (const auto side = same_side(gala, other, column)) {
+        ++compared;
+        same += *side;
+      }
+    }
+    std::string part = fmt::format("with {} GALA has {} {}, the source model {}, all layers {}",
+                                   loss, number(gala, column), errors ? "error" : "accuracy",
+                                   number(benchmark.source, column), number(all, column));
+    if (const Row* random = find("randomlayer"); has_number(random, column)) {
+      part += fmt::format(", a random layer {}", number(random, column));
+    }
+    parts.push_back(std::move(part));
+  }
+  for (const Row* row : benchmark.idle) {
+    if (has_number(row, column)) {
+      parts.push_back(
+          fmt::format("without any update, {} gives {}", row->method, number(row, column)));
+    }
+  }
+  Verdict verdict{benchmark.name, Verdict::Kind::kOpen, "",
+                  fmt::format("{}.", fmt::join(parts, "; "))};
+  verdict.sentence[0] =
+      static_cast<char>(std::toupper(static_cast<unsigned char>(verdict.sentence[0])));
+  if (compared == 0) {
+    verdict.mark = "nothing of the paper's to compare";
+  } else if (same == compared) {
+    verdict.kind = Verdict::Kind::kAgrees;
+    verdict.mark = "same order as in the paper";
+  } else {
+    verdict.kind = Verdict::Kind::kDiffers;
+    verdict.mark = fmt::format("{} of {} comparisons as in the paper", same, compared);
+  }
+  if (!partial.empty()) verdict.mark += fmt::format(" ({})", partial);
+  return verdict;
+}
+
+Verdict judge_study(const Table& table) {
+  Verdict verdict{"Tiny-DomainBed, blocks", Verdict::Kind::kOpen, "", ""};
+  std::map<std::string, const Row*> rows;
+  for (const Row& row : table.rows) rows[plain_name(row.method)] = &row;
+  const Row *gala = rows["gala"], *best = rows["bestblockoracle"], *random = rows["randomblock"];
+  verdict.sentence = fmt::format(
+      "GALA by blocks has {} accuracy, the best single block {}, a random block {}, all blocks {}",
+      number(gala, 0), number(best, 0), number(random, 0), number(rows["allblocks"], 0));
+  verdict.sentence += gala->cells[3].has_value()
+                          ? fmt::format(
+                                "; its choices follow the oracle with a rank correlation of "
+                                "{:.2f}.",
+                                gala->cells[3].value)
+                          : std::string(".");
+  const std::optional<bool> side = same_side(gala, random, 0);
+  if (side) {
+    verdict.kind = *side ? Verdict::Kind::kAgrees : Verdict::Kind::kDiffers;
+    verdict.mark = *side ? "same order as in the paper" : "not as in the paper";
+  }
+  if (gala->cells[0].state == Cell::State::kPartial) {
+    verdict.mark += fmt::format("{}({})", verdict.mark.empty() ? "" : " ", gala->cells[0].note);
+  }
+  return verdict;
+}
+
+const Table* first_variant(const std::vector<TableSet>& tables, const std::string& id) {
+  for (const TableSet& set : tables) {
+    if (set.id == id) return &set.variants.front();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<Verdict> make_verdicts(const std::vector<TableSet>& tables) {
+  std::vector<Verdict> verdicts;
+  for (const char* id : {"table2", "table1"}) {
+    const Table* table = first_variant(tables, id);
+    if (!table) continue;
+    const std::vector<Benchmark> benchmarks = benchmarks_of(*table);
+    for (const Benchmark& benchmark : benchmarks) verdicts.push_back(judge(benchmark));
+    std::vector<std::string> missing;
+    for (std::size_t c = 0; c < table->columns.size(); ++c) {
+      const bool run = std::any_of(benchmarks.begin(), benchmarks.end(),
+                                   [&](const Benchmark& one) { return one.column == c; });
+      if (!run && table->columns[c].name != "Mean") missing.push_back(table->columns[c].name);
+    }
+    if (!missing.empty()) {
+      verdicts.push_back({fmt::format("{}", fmt::join(missing, ", ")), Verdict::Kind::kOpen, "",
+                          "Not run: no record of GALA."});
+    }
+  }
+  if (const Table* study = first_variant(tables, "table3")) {
+    if (study->measured() > 0)
+      verdicts.push_back(judge_study(*study));
+    else
+      verdicts.push_back({"Tiny-DomainBed, blocks", Verdict::Kind::kOpen, "", "Not run."});
+  }
+  return verdicts;
+}
+
+Table summary_table(const std::vector<TableSet>& tables) {
+  Table summary;
+  summary.id = "summary";
+  summary.title = "Summary: ours beside the paper's";
+  summary.caption = "In %, ± as in the tables below. The best of a line is in bold.";
+  summary.heads = {"Benchmark", "Measure", "TTA"};
+  summary.of_paper = true;
+  for (const char* name : {"Source model", "All layers", "GALA"}) {
+    summary.columns.push_back({.name = name, .directed = false});
+  }
+  for (const char* id : {"table2", "table1"}) {
+    const Table* table = first_variant(tables, id);
+    if (!table) continue;
+    for (const Benchmark& benchmark : benchmarks_of(*table)) {
+      bool first = true;
+      const Column& column = table->columns[benchmark.column];
+      for (const auto& [loss, rows] : benchmark.losses) {
+        Row row{{benchmark.name, column.higher_is_better ? "accuracy" : "error", loss}, {}, first};
+        first = false;
+        row.cells.push_back(benchmark.source->cells[benchmark.column]);
+        for (const char* method : {"alllayers", "gala"}) {
+          const auto found = rows.find(method);
+          row.cells.push_back(found == rows.end() ? Cell{}
+                                                  : found->second->cells[benchmark.column]);
+        }
+        Cell* best = nullptr;
+        for (Cell& cell : row.cells) {
+          cell.best = cell.second = false;
+          if (!cell.has_value()) continue;
+          const bool better = best && (column.higher_is_better ? cell.value > best->value
+                                                               : cell.value < best->value);
+          if (!best || better) best = &cell;
+        }
+        if (best) best->best = true;
+        summary.rows.push_back(std::move(row));
+      }
+    }
+  }
+  return summary;
+}
+
+std::vector<std::pair<std::string, std::string>> describe_records(
+    const std::vector<Record>& records) {
+  std::set<std::string> plans, data, networks, devices, commits;
+  std::string first, last;
+  double hours = 0;
+  std::int64_t images = 0;
+  constexpr double kHour = 3.6e6;
+  for (const Record& record : records) {
+    plans.insert(record.labels.plan);
+    for (const Labels& labels : record.places) plans.insert(labels.plan);
+    data.insert(record.labels.dataset);
+    networks.insert(record.labels.backbone);
+    const auto text = [&](const char* name) { return provenance_text(record, name); };
+    if (!text("device").empty()) devices.insert(text("device"));
+    if (!text("commit").empty()) commits.insert(text("commit"));
+    const std::string date = text("date").substr(0, 10);
+    if (!date.empty() && (first.empty() || date < first)) first = date;
+    if (date > last) last = date;
+    if (std::isfinite(record.cost.total)) hours += record.cost.total / kHour;
+    for (const Score& score : record.domains) images += score.images;
+  }
+  const auto list = [](const std::set<std::string>& names) {
+    constexpr std::size_t kNamed = 6;
+    return names.size() <= kNamed ? fmt::format("{}", fmt::join(names, ", "))
+                                  : fmt::format("{}", names.size());
+  };
+  return {{"Runs", fmt::format("{}", records.size())},
+          {"Plans", list(plans)},
+          {"Data", list(data)},
+          {"Networks", list(networks)},
+          {"Devices", list(devices)},
+          {"Images answered", fmt::format("{:.2f} million", static_cast<double>(images) / 1e6)},
+          {"Run time", fmt::format("{:.1f} h", hours)},
+          {"Made", first == last ? first : first + " to " + last},
+          {"Commits", list(commits)}};
+}
+
+}  // namespace gala

@@ -1,0 +1,70 @@
+#include "gala/report/table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+namespace gala {
+
+std::optional<double> Cell::difference() const {
+  if (state != State::kValue || !paper || !std::isfinite(value)) return std::nullopt;
+  return value - *paper;
+}
+
+std::int64_t Table::measured() const {
+  std::int64_t count = 0;
+  for (const Row& row : rows) {
+    for (const Cell& cell : row.cells) count += cell.has_value();
+  }
+  return count;
+}
+
+void mark_best(Table& table, const std::vector<int>& block) {
+  const std::set<int> blocks(block.begin(), block.end());
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const double sign = table.columns[c].higher_is_better ? 1 : -1;
+    for (const int number : blocks) {
+      std::vector<Cell*> cells;
+      std::set<double, std::greater<>> values;
+      for (std::size_t r = 0; r < table.rows.size(); ++r) {
+        Cell& cell = table.rows[r].cells[c];
+        if (block[r] != number || !cell.has_value() || !std::isfinite(cell.value)) continue;
+        cells.push_back(&cell);
+        values.insert(sign * cell.value);
+      }
+      if (values.size() < 2) continue;  // all alike
+      const double best = *values.begin();
+      for (Cell* cell : cells) {
+        cell->best = sign * cell->value == best;
+        cell->second = values.size() > 2 && sign * cell->value == *std::next(values.begin());
+      }
+    }
+  }
+}
+
+std::string value_text(const Cell& cell, const Column& column) {
+  switch (cell.state) {
+    case Cell::State::kNotRun:
+      return "not run";
+    case Cell::State::kNotApplicable:
+      return "N/A";
+    default:
+      break;
+  }
+  if (!std::isfinite(cell.value)) return "NaN";
+  return fmt::format("{:.{}f}", cell.value, column.digits);
+}
+
+std::string deviation_text(const Cell& cell) {
+  return cell.deviation && std::isfinite(*cell.deviation) ? fmt::format("{:.1f}", *cell.deviation)
+                                                          : "";
+}
+
+std::string difference_text(double difference, int digits) {
+  const std::string size = fmt::format("{:.{}f}", std::abs(difference), digits);
+  if (size.find_first_not_of("0.") == std::string::npos) return "±" + size;
+  return (difference < 0 ? "−" : "+") + size;
+}
+
+}  // namespace gala

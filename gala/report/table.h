@@ -1,0 +1,80 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gala/protocol/metrics.h"
+
+namespace gala {
+
+/// One number of a table, or the reason why there is none.
+struct Cell {
+  enum class State {
+    kValue,          ///< ours, measured as the paper's
+    kPartial,        ///< ours, but over less than the paper's: `note` says what ("PACS only")
+    kNotRun,         ///< no record, or not enough of them: `note` says what is missing
+    kNotApplicable,  ///< the row has no such number
+  };
+  State state = State::kNotRun;
+  double value = 0;                       ///< in the unit of its column
+  std::optional<double> deviation = {};   ///< sample standard deviation of the samples
+  std::optional<Interval> interval = {};  ///< 95 % percentile bootstrap of their mean
+  std::int64_t samples = 0;               ///< what the two are over: trials or domains
+  std::optional<double> paper = {}, paper_deviation = {};
+  std::string note = {};
+  std::string hyper = {};                ///< hyper-parameters chosen, where there is a grid
+  std::vector<const Record*> runs = {};  ///< what it was computed from
+  bool best = false;                     ///< of its block of rows, by the exact numbers
+  bool second = false;
+
+  bool has_value() const { return state == State::kValue || state == State::kPartial; }
+  /// Ours minus the paper's, where both are of the same thing.
+  std::optional<double> difference() const;
+};
+
+struct Column {
+  std::string name = {};  ///< "PACS"
+  std::string over = {};  ///< a heading over several columns: "ResNet-18"; often empty
+  bool higher_is_better = true;
+  int digits = 2;
+  std::string unit = "%";
+  bool directed = true;  ///< false where rows differ in what is better
+};
+
+struct Row {
+  std::vector<std::string> heads;  ///< one a head column: {"ResNet-18", "PL", "GALA"}
+  std::vector<Cell> cells;         ///< one a column
+  bool border = false;             ///< a line stands above it
+  std::string loss = {};           ///< as tables name it; empty where nothing adapts
+  std::string method = {};         ///< "GALA"
+};
+
+/// A table of results. Every printer prints the same one.
+struct Table {
+  std::string id;     ///< "table1"
+  std::string title;  ///< "Table 1: DomainBed"
+  std::string caption;
+  std::vector<std::string> heads;  ///< names of the head columns
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+  std::vector<std::string> notes;  ///< what a reader must know about these very numbers
+  std::string rule;                ///< by which hyper-parameters were chosen; empty without a grid
+  std::string norm;                ///< norm mode of the adapting runs
+  bool of_paper = false;           ///< the paper has this table
+
+  std::int64_t measured() const;  ///< cells with a number of ours
+};
+
+/// Marks the best and the second best number of each column within rows that `block` gives the same
+/// number; equal numbers share the mark. Where all are equal, none has it.
+void mark_best(Table& table, const std::vector<int>& block);
+
+/// "82.10", or "not run", "N/A"; a number that is not finite is "NaN".
+std::string value_text(const Cell& cell, const Column& column);
+/// "0.6"; empty without a deviation.
+std::string deviation_text(const Cell& cell);
+/// "+1.46" or "-0.30", with a real minus sign.
+std::string difference_text(double difference, int digits);
+
+}  // namespace gala

@@ -1,0 +1,132 @@
+#include "gala/report/table_parts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace gala {
+namespace {
+
+constexpr std::size_t kCorruptions = 15;
+
+/// Of one data set, the runs of the paper's backbone; where there are none, of the first other.
+std::vector<const PoolRun*> continual_runs(const Pool& pool, const ContinualSet& set,
+                                           const PoolQuery& query, std::string& note) {
+  PoolQuery wanted = query;
+  wanted.dataset = set.dataset;
+  wanted.backbone = set.backbone;
+  std::vector<const PoolRun*> runs = pool.find(wanted);
+  if (!runs.empty()) return runs;
+  wanted.backbone.reset();
+  runs = pool.find(wanted);
+  if (runs.empty()) return runs;
+  const std::string backbone = runs.front()->labels->backbone;
+  note = backbone;
+  std::erase_if(runs, [&](const PoolRun* run) { return run->labels->backbone != backbone; });
+  return runs;
+}
+
+}  // namespace
+
+const std::set<std::string>& domainbed_sets() {
+  static const std::set<std::string> sets = {"PACS", "VLCS", "TerraIncognita", "OfficeHome"};
+  return sets;
+}
+
+std::optional<double> accuracy_of(const PoolRun& run) {
+  return run.record->accuracy();
+}
+std::optional<double> error_of(const PoolRun& run) {
+  return run.record->error();
+}
+
+Names with_others(Names first, const Names& found) {
+  for (const std::string& name : found) {
+    if (std::find(first.begin(), first.end(), name) == first.end()) first.push_back(name);
+  }
+  return first;
+}
+
+Names further_rows(const Pool& pool, const PoolQuery& query, const Names& known) {
+  std::set<std::string> seen;
+  for (const std::string& row : known) seen.insert(plain_row(row));
+  Names rows;
+  for (const PoolRun* run : pool.find(query)) {
+    if (seen.insert(run->row).second) rows.push_back(run->labels->row);
+  }
+  return rows;
+}
+
+Names losses_of(const Pool& pool) {
+  Names losses = {"PL", "SHOT"};
+  for (const PoolRun& run : pool.runs()) {
+    if (!run.loss.empty()) losses = with_others(losses, {run.loss});
+  }
+  return losses;
+}
+
+void add_paper(Cell& cell, const std::optional<PublishedNumber>& number) {
+  if (!number) return;
+  cell.paper = number->value;
+  cell.paper_deviation = number->deviation;
+}
+
+void make_partial(Cell& cell, const std::string& note) {
+  if (note.empty() || cell.state != Cell::State::kValue) return;
+  cell.state = Cell::State::kPartial;
+  cell.note = note;
+}
+
+void explain_missing(Cell& cell, const Pool& pool, const PoolQuery& query) {
+  if (cell.state == Cell::State::kNotRun && pool.undecided(query)) {
+    cell.note = "runs are there, but the rule cannot choose among them";
+  }
+}
+
+std::string environments_note(const Coverage& coverage) {
+  for (const auto& [dataset, environments] : coverage.environments) {
+    if (environments.size() >= kEnvironments) continue;
+    constexpr std::size_t kNamed = 2;
+    return environments.size() <= kNamed
+               ? fmt::format("{} only", fmt::join(environments, " and "))
+               : fmt::format("{} of {} domains", environments.size(), kEnvironments);
+  }
+  return "";
+}
+
+Names rows_before_last(const Pool& pool, const PoolQuery& query, Names known) {
+  const Names extra = further_rows(pool, query, known);
+  known.insert(known.end() - 1, extra.begin(), extra.end());
+  return known;
+}
+
+Cell continual_cell(const Pool& pool, const ContinualSet& set, const PoolQuery& query,
+                    bool as_error) {
+  std::string note;
+  const std::vector<const PoolRun*> runs = continual_runs(pool, set, query, note);
+  Cell cell = mean_cell(runs, as_error ? error_of : accuracy_of, 100);
+  if (cell.state == Cell::State::kValue) {
+    std::map<std::string, std::vector<double>> corruptions;
+    for (const PoolRun* run : runs) {
+      for (const Score& score : run->record->domains) {
+        const double share = as_error ? 1 - score.accuracy() : score.accuracy();
+        corruptions[score.name].push_back(100 * share);
+      }
+    }
+    std::vector<double> samples;
+    for (const auto& [name, values] : corruptions) samples.push_back(mean(values));
+    set_samples(cell, samples);
+    if (note.empty() && samples.size() != kCorruptions) {
+      note = fmt::format("{} of {} corruptions", samples.size(), kCorruptions);
+    }
+  }
+  make_partial(cell, note);
+  PoolQuery any = query;
+  any.dataset = set.dataset;
+  explain_missing(cell, pool, any);
+  return cell;
+}
+
+}  // namespace gala

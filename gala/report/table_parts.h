@@ -1,0 +1,53 @@
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gala/report/published.h"
+#include "gala/report/tables.h"
+
+namespace gala {
+
+// What the makers of the paper's tables share.
+
+using Names = std::vector<std::string>;
+
+/// The sets of DomainBed that the paper averages over, and how many targets each has.
+const std::set<std::string>& domainbed_sets();
+inline constexpr std::size_t kEnvironments = 4;
+
+/// A stream of the paper's Table 2 and its network.
+struct ContinualSet {
+  const char* dataset;
+  const char* backbone;
+};
+inline constexpr ContinualSet kContinualSets[] = {{"CIFAR-10-C", "WRN-28-10"},
+                                                  {"CIFAR-100-C", "ResNeXt-29"}};
+
+std::optional<double> accuracy_of(const PoolRun& run);
+std::optional<double> error_of(const PoolRun& run);
+
+/// `first`, then what was found beyond it.
+Names with_others(Names first, const Names& found);
+/// Rows (as labelled) that the query finds beyond the known ones.
+Names further_rows(const Pool& pool, const PoolQuery& query, const Names& known);
+/// PL, SHOT, then other losses of the pool.
+Names losses_of(const Pool& pool);
+/// The known rows with the pool's others before the last of them, which is GALA.
+Names rows_before_last(const Pool& pool, const PoolQuery& query, Names known);
+
+void add_paper(Cell& cell, const std::optional<PublishedNumber>& number);
+/// Turns a value into a partial one when the note says what is missing.
+void make_partial(Cell& cell, const std::string& note);
+/// Says so where runs were made but none could be chosen.
+void explain_missing(Cell& cell, const Pool& pool, const PoolQuery& query);
+/// What of a DomainBed set is there, when it is not all of it: "sketch only".
+std::string environments_note(const Coverage& coverage);
+
+/// Mean over a continual stream; the deviation is over its corruptions, as the paper's is. Runs of
+/// the paper's network count; where there are none, those of another, as a partial value.
+Cell continual_cell(const Pool& pool, const ContinualSet& set, const PoolQuery& query,
+                    bool as_error);
+
+}  // namespace gala

@@ -1,0 +1,101 @@
+#include "gala/report/tables.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "gala/base/options.h"
+#include "gala/report/published.h"
+
+namespace gala {
+namespace {
+
+using Wanted = std::function<bool(const std::string&)>;
+
+struct Kind {
+  const char* id;
+  Table (*make)(const Pool&);
+  Wanted wanted;
+};
+
+/// Every variant of a table; `make` may be called for empty pools.
+TableSet variants(const std::vector<Record>& records, const Wanted& wanted, const std::string& id,
+                  const std::function<Table(const Pool&)>& make) {
+  TableSet set{id, {}};
+  std::vector<std::string> norms = norm_choices(records, wanted);
+  if (norms.empty()) norms = {""};
+  for (const std::string& norm : norms) {
+    for (const SelectionRule rule : {SelectionRule::kPerLoss, SelectionRule::kPerDataset,
+                                     SelectionRule::kTrainingDomain, SelectionRule::kOracle}) {
+      const Pool pool(records, wanted, rule, norm);
+      Table table = make(pool);
+      table.id = id;
+      table.norm = norm.empty() ? fmt::format("{}", fmt::join(pool.norms(), ", ")) : norm;
+      const std::vector<std::string> notes = pool.notes();
+      table.notes.insert(table.notes.end(), notes.begin(), notes.end());
+      if (pool.has_grid()) table.rule = format_value(rule);
+      set.variants.push_back(std::move(table));
+      if (!pool.has_grid()) break;
+    }
+  }
+  return set;
+}
+
+}  // namespace
+
+const Table& TableSet::variant(const std::string& rule, const std::string& norm) const {
+  for (const Table& table : variants) {
+    if ((rule.empty() || table.rule == rule) && (norm.empty() || table.norm == norm)) return table;
+  }
+  return variants.front();
+}
+
+bool feeds(const std::string& plan, const std::string& table) {
+  const std::string name = plain_name(plan);
+  return name.starts_with(table) && (name.size() == table.size() ||
+                                     !std::isdigit(static_cast<unsigned char>(name[table.size()])));
+}
+
+std::vector<TableSet> make_tables(const std::vector<Record>& records) {
+  const auto of = [](std::vector<std::string> tables) -> Wanted {
+    return [tables = std::move(tables)](const std::string& plan) {
+      return std::any_of(tables.begin(), tables.end(),
+                         [&](const std::string& table) { return feeds(plan, table); });
+    };
+  };
+  const std::vector<Kind> kinds = {
+      {"table1", domainbed_table, of({"table1"})},
+      {"table2", continual_table, of({"table2"})},
+      {"table3", study_table, of({"table3"})},
+      {"table4", condition_table, of({"table4", "supplement"})},
+      {"supplement1", condition_detail_table, of({"table4", "supplement"})},
+      {"supplement2", reset_table, of({"table4", "supplement"})},
+  };
+  std::vector<TableSet> sets;
+  for (const Kind& kind : kinds) sets.push_back(variants(records, kind.wanted, kind.id, kind.make));
+
+  std::vector<std::string> others;
+  std::set<std::string> seen;
+  const auto take = [&](const std::string& plan) {
+    if (!seen.insert(plan).second) return;
+    for (const Kind& kind : kinds) {
+      if (kind.wanted(plan)) return;
+    }
+    others.push_back(plan);
+  };
+  for (const Record& record : records) {
+    take(record.labels.plan);
+    for (const Labels& labels : record.places) take(labels.plan);
+  }
+  for (const std::string& plan : others) {
+    sets.push_back(variants(
+        records, [&](const std::string& other) { return other == plan; }, "plan-" + plan,
+        [&](const Pool& pool) { return plan_table(pool, plan); }));
+  }
+  return sets;
+}
+
+}  // namespace gala

@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "gala/protocol/record.h"
+#include "gala/report/pool.h"
+
+namespace gala {
+
+/// A table under every rule for hyper-parameters and in every norm mode that its runs allow.
+struct TableSet {
+  std::string id;
+  std::vector<Table> variants;  ///< never empty; the first is what is shown at first
+  /// The variant with this rule and norm mode; the first where there is none.
+  const Table& variant(const std::string& rule, const std::string& norm) const;
+};
+
+/// The paper's Tables 1 to 4 and those of its supplement in their layout, then one for each further
+/// plan that the records name. Cells without a record are "not run".
+std::vector<TableSet> make_tables(const std::vector<Record>& records);
+
+/// True when the plan feeds the paper's table: its name is `table`, perhaps with more after it
+/// ("table4_continual").
+bool feeds(const std::string& plan, const std::string& table);
+
+// The single tables, from a pool of their runs.
+Table domainbed_table(const Pool& pool);
+Table continual_table(const Pool& pool);
+Table study_table(const Pool& pool);
+Table condition_table(const Pool& pool);
+Table condition_detail_table(const Pool& pool);
+Table reset_table(const Pool& pool);
+/// For a plan that is no table of the paper: groups and rows down, data sets across.
+Table plan_table(const Pool& pool, const std::string& plan);
+
+}  // namespace gala

@@ -1,0 +1,108 @@
+#include "gala/report/page.h"
+
+#include <gtest/gtest.h>
+
+#include "gala/base/error.h"
+#include "gala/protocol/trace.h"
+#include "gala/report/page_assets.h"
+#include "gala/report/printers.h"
+#include "tests/report/made_up.h"
+
+namespace gala::test {
+namespace {
+
+const char kHostile[] = "</script><img src=x onerror='alert(1)'>\"&";
+
+std::vector<Record> hostile_records() {
+  std::vector<Record> records;
+  for (const char* plan : {"table1", kHostile}) {
+    Record record = made_up({.plan = plan,
+                             .row = kHostile,
+                             .loss = kHostile,
+                             .environment = kHostile,
+                             .hyper = {{kHostile, kHostile}},
+                             .dataset = kHostile,
+                             .backbone = kHostile,
+                             .group = kHostile},
+                            500);
+    record.key = std::string(kHostile) + plan;
+    record.spec.norm = record.spec.select = record.spec.optimizer = kHostile;
+    record.provenance = {{"device", kHostile}, {kHostile, kHostile}};
+    records.push_back(record);
+  }
+  return records;
+}
+
+std::string page_of(const std::vector<Record>& records) {
+  std::vector<TableSet> tables = make_tables(records);
+  PageContent content{.title = kHostile,
+                      .lead = kHostile,
+                      .facts = describe_records(records),
+                      .verdicts = make_verdicts(tables),
+                      .tables = tables,
+                      .figures = store_figures(records, tables),
+                      .records = &records,
+                      .cosines = {},
+                      .with_summary = true,
+                      .notes = {kHostile}};
+  return make_page(content);
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+TEST(Page, HostileTextsStayText) {
+  if (!page_assets_problem().empty()) GTEST_SKIP() << page_assets_problem();
+  const std::string page = page_of(hostile_records());
+  EXPECT_EQ(count(page, "<img"), 0U);
+  EXPECT_EQ(count(page, "onerror='"), 0U);
+  EXPECT_EQ(count(page, "<script"), 2U);  // the data and the page's own
+  EXPECT_EQ(count(page, "</script"), 2U);
+  EXPECT_NE(page.find("&lt;/script&gt;&lt;img"), std::string::npos);
+}
+
+TEST(Page, AsksNothingOfOtherMachines) {
+  if (!page_assets_problem().empty()) GTEST_SKIP() << page_assets_problem();
+  const std::string page = page_of(hostile_records());
+  EXPECT_NE(page.find("default-src 'none'; script-src 'sha256-"), std::string::npos);
+  const std::string markup = page.substr(0, page.rfind("<script>"));
+  for (const char* part : {"src=\"http", "href=\"http", "url(", "@import", "<link", "<iframe"}) {
+    EXPECT_EQ(count(markup, part), 0U) << part;
+  }
+}
+
+TEST(Page, WithoutTheScriptTheReasonIsGiven) {
+  if (page_assets_problem().empty()) GTEST_SKIP() << "the script is there";
+  try {
+    page_of({});
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("--format md"), std::string::npos);
+  }
+}
+
+TEST(Page, SeriesAreLeftOutWhenThereIsNoRoom) {
+  const std::vector<Record> records = {made_up({}, 1), made_up({.row = "ERM", .loss = ""}, 2)};
+  PageContent content{};
+  content.records = &records;
+  EXPECT_EQ(page_data(content, {}, 1'000'000)["details"].size(), 2U);
+  EXPECT_EQ(page_data(content, {}, 10)["details"].size(), 0U);
+  EXPECT_EQ(page_data(content, {}, 10)["runs"].size(), 2U);
+}
+
+TEST(Page, Base64IsThatOfTheStandard) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(percent_encoded("a b/é<"), "a%20b%2F%C3%A9%3C");
+}
+
+}  // namespace
+}  // namespace gala::test

@@ -1,0 +1,221 @@
+#include "gala/report/tables.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gala/base/error.h"
+#include "gala/report/summary.h"
+#include "tests/report/made_up.h"
+
+namespace gala::test {
+namespace {
+
+const TableSet& find(const std::vector<TableSet>& tables, const std::string& id) {
+  for (const TableSet& set : tables) {
+    if (set.id == id) return set;
+  }
+  throw Error("no table " + id);
+}
+
+/// The row whose heads end so.
+const Row& row_of(const Table& table, const std::vector<std::string>& heads) {
+  for (const Row& row : table.rows) {
+    if (std::equal(heads.rbegin(), heads.rend(), row.heads.rbegin())) return row;
+  }
+  throw Error("no row " + heads.back());
+}
+
+const std::vector<std::string> kTargets = {"art_painting", "cartoon", "photo", "sketch"};
+
+TEST(Tables, MeanOfTargetsAndDeviationOverTrials) {
+  std::vector<Record> records;
+  // Trial 0: 700, 720, 740, 760 of 1000; trial 1 is 20 better everywhere.
+  for (std::int64_t trial = 0; trial < 2; ++trial) {
+    std::int64_t correct = 700 + 20 * trial;
+    for (const std::string& target : kTargets) {
+      records.push_back(made_up({.environment = target, .trial = trial}, correct));
+      correct += 20;
+    }
+  }
+  const auto tables = make_tables(records);
+  const Cell& cell =
+      row_of(find(tables, "table1").variants[0], {"ResNet-18", "PL", "GALA"}).cells[0];
+  ASSERT_EQ(cell.state, Cell::State::kValue);
+  EXPECT_NEAR(cell.value, 74, 1e-9);                   // mean of 73 and 75
+  EXPECT_NEAR(*cell.deviation, std::sqrt(2.0), 1e-9);  // of 73 and 75
+  EXPECT_NEAR(*cell.paper, 83.56, 1e-9);
+  EXPECT_NEAR(*cell.difference(), 74 - 83.56, 1e-9);
+  EXPECT_EQ(cell.runs.size(), 8U);
+}
+
+TEST(Tables, AMeanThatIsNotComparableSaysSo) {
+  std::vector<Record> records;
+  for (const std::string& target : kTargets)
+    records.push_back(made_up({.environment = target}, 800));
+  const auto tables = make_tables(records);
+  const Row& row = row_of(find(tables, "table1").variants[0], {"ResNet-18", "PL", "GALA"});
+  EXPECT_EQ(row.cells[0].state, Cell::State::kValue);
+  EXPECT_EQ(row.cells[1].state, Cell::State::kNotRun);
+  EXPECT_EQ(row.cells[4].state, Cell::State::kPartial);
+  EXPECT_EQ(row.cells[4].note, "PACS only");
+  EXPECT_FALSE(row.cells[4].difference());
+  records.pop_back();
+  const auto fewer = make_tables(records);
+  const Cell& cell =
+      row_of(find(fewer, "table1").variants[0], {"ResNet-18", "PL", "GALA"}).cells[0];
+  EXPECT_EQ(cell.state, Cell::State::kPartial);
+  EXPECT_EQ(cell.note, "3 of 4 domains");
+}
+
+TEST(Tables, EveryCellWithoutARecordIsNotRun) {
+  const std::vector<Record> none;
+  const auto tables = make_tables(none);
+  ASSERT_EQ(tables.size(), 6U);
+  for (const TableSet& set : tables) {
+    ASSERT_EQ(set.variants.size(), 1U);
+    EXPECT_EQ(set.variants[0].measured(), 0);
+    EXPECT_FALSE(set.variants[0].rows.empty());
+    for (const Row& row : set.variants[0].rows) {
+      for (const Cell& cell : row.cells) EXPECT_FALSE(cell.has_value());
+    }
+  }
+}
+
+TEST(Tables, ARuleChoosesAmongHyperParameters) {
+  // At 1e-4 "sketch" does better, at 1e-3 "photo", and 1e-3 is better on the whole.
+  std::vector<Record> records;
+  const auto add = [&](const char* target, const char* rate, std::int64_t correct,
+                       std::int64_t held) {
+    records.push_back(made_up({.environment = target, .hyper = {{"rate", rate}}}, correct));
+    records.back().validation = {{"v", 100, held}};
+  };
+  add("sketch", "1e-4", 700, 60);
+  add("photo", "1e-4", 600, 70);
+  add("sketch", "1e-3", 650, 90);
+  add("photo", "1e-3", 800, 50);
+  const auto tables = make_tables(records);
+  const TableSet& set = find(tables, "table1");
+  ASSERT_EQ(set.variants.size(), 4U);
+  const auto value = [&](const char* rule) {
+    return row_of(set.variant(rule, ""), {"ResNet-18", "PL", "GALA"}).cells[0].value;
+  };
+  EXPECT_NEAR(value("per_loss"), 72.5, 1e-9);
+  EXPECT_NEAR(value("per_dataset"), 72.5, 1e-9);
+  EXPECT_NEAR(value("oracle"), 75, 1e-9);             // 70 and 80
+  EXPECT_NEAR(value("training_domain"), 62.5, 1e-9);  // 65 and 60
+}
+
+TEST(Tables, NormModesAreVariants) {
+  std::vector<Record> records;
+  for (const char* norm : {"source", "batch"}) {
+    for (const std::string& target : kTargets) {
+      records.push_back(
+          made_up({.environment = target}, std::string_view(norm) == "batch" ? 900 : 800));
+      records.back().spec.norm = norm;
+    }
+  }
+  const auto tables = make_tables(records);
+  const TableSet& set = find(tables, "table1");
+  ASSERT_EQ(set.variants.size(), 2U);
+  const std::vector<std::string> heads = {"ResNet-18", "PL", "GALA"};
+  EXPECT_NEAR(row_of(set.variant("", "source"), heads).cells[0].value, 80, 1e-9);
+  EXPECT_NEAR(row_of(set.variant("", "batch"), heads).cells[0].value, 90, 1e-9);
+}
+
+TEST(Tables, ContinualErrorsDeviateOverCorruptions) {
+  Record record = made_up({.plan = "table2",
+                           .loss = "shot",
+                           .environment = "",
+                           .dataset = "CIFAR-10-C",
+                           .backbone = "WRN-28-10",
+                           .benchmark = "continual"},
+                          0);
+  // The published errors of the source model, whose mean and deviation the paper prints.
+  const double errors[] = {72.3, 65.7, 72.9, 46.9, 54.3, 34.8, 42.0, 25.1,
+                           41.3, 26.0, 9.3,  46.7, 26.6, 58.5, 30.3};
+  record.domains.clear();
+  for (const double error : errors) {
+    record.domains.push_back({"corruption" + std::to_string(record.domains.size()), 1000,
+                              1000 - static_cast<std::int64_t>(std::lround(10 * error))});
+  }
+  const auto tables = make_tables({record});
+  const Cell& cell = row_of(find(tables, "table2").variants[0], {"SHOT", "GALA"}).cells[0];
+  EXPECT_EQ(cell.state, Cell::State::kValue);
+  EXPECT_NEAR(cell.value, 43.51, 0.005);
+  EXPECT_NEAR(*cell.deviation, 18.72, 0.005);
+  record.labels.backbone = "WRN-16-2";
+  const auto other = make_tables({record});
+  const Cell& small = row_of(find(other, "table2").variants[0], {"SHOT", "GALA"}).cells[0];
+  EXPECT_EQ(small.state, Cell::State::kPartial);
+  EXPECT_EQ(small.note, "WRN-16-2");
+}
+
+TEST(Tables, BestAndWorstBlockComeFromRunsOfSingleBlocks) {
+  std::vector<Record> records;
+  const auto add = [&](const std::string& row, const std::string& select, std::int64_t correct) {
+    records.push_back(made_up({.plan = "table3", .row = row}, correct));
+    records.back().spec.select = select;
+    records.back().spec.partition = "block";
+    records.back().layers.clear();
+    for (int block = 1; block <= 4; ++block) {
+      records.back().layers.push_back(
+          {.name = "block" + std::to_string(block), .block = block, .chosen = 5 - block});
+    }
+  };
+  add("Block 1", "fixed:layers=block1", 800);
+  add("Block 2", "fixed:layers=block2", 700);
+  add("Block 3", "fixed:layers=block3", 600);
+  add("Block 4", "fixed:layers=block4", 500);
+  add("GALA", "gala", 750);
+  add("All Blocks", "all", 550);
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "table3").variants[0];
+  EXPECT_NEAR(row_of(table, {"Best Block (oracle)"}).cells[0].value, 80, 1e-9);
+  EXPECT_NEAR(row_of(table, {"Worst Block (oracle)"}).cells[0].value, 50, 1e-9);
+  EXPECT_NEAR(row_of(table, {"GALA"}).cells[3].value, 1,
+              1e-9);  // 4, 3, 2, 1 against 80, 70, 60, 50
+  EXPECT_EQ(row_of(table, {"All Blocks"}).cells[3].state, Cell::State::kNotApplicable);
+  EXPECT_EQ(row_of(table, {"Random Block"}).cells[0].state, Cell::State::kNotRun);
+  // before 17 of 20 right, after 13 of 20
+  EXPECT_NEAR(row_of(table, {"GALA"}).cells[2].value, 20, 1e-9);
+}
+
+TEST(Tables, OtherPlansGetATableOfTheirOwn) {
+  const std::vector<Record> records = {
+      made_up({.plan = "mine", .row = "a", .group = "Scale"}, 700),
+      made_up({.plan = "mine", .row = "b", .group = "Scale"}, 800)};
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  EXPECT_NEAR(row_of(table, {"Scale", "PL", "b"}).cells[0].value, 80, 1e-9);
+  EXPECT_TRUE(row_of(table, {"Scale", "PL", "b"}).cells[0].best);
+  EXPECT_FALSE(feeds("table10", "table1"));
+  EXPECT_TRUE(feeds("table4_continual", "table4"));
+}
+
+TEST(Summary, SaysWhetherTheOrderIsThePapers) {
+  std::vector<Record> records;
+  for (const std::string& target : kTargets) {
+    records.push_back(made_up({.row = "ERM", .loss = "", .environment = target}, 700));
+    records.push_back(made_up({.row = "All layers", .environment = target}, 600));
+    records.push_back(made_up({.row = "GALA", .environment = target}, 800));
+  }
+  // In the paper, all layers beat the source model on PACS with PL, and GALA beats both.
+  Verdict verdict = make_verdicts(make_tables(records)).at(1);
+  EXPECT_EQ(verdict.benchmark, "PACS, ResNet-18");
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kAgrees);
+  EXPECT_NE(verdict.sentence.find("80.0"), std::string::npos);
+  for (Record& record : records) {
+    if (record.labels.row == "GALA") record.domains[0].correct = 650;
+  }
+  verdict = make_verdicts(make_tables(records)).at(1);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kDiffers);
+  EXPECT_EQ(verdict.mark, "1 of 2 comparisons as in the paper");
+  const std::vector<Record> none;
+  for (const Verdict& open : make_verdicts(make_tables(none))) {
+    EXPECT_EQ(open.kind, Verdict::Kind::kOpen);
+  }
+}
+
+}  // namespace
+}  // namespace gala::test
