@@ -49,9 +49,9 @@ all: build/build.ninja ## Build library, program and tests
 	@cmake --build build --parallel $(JOBS)
 
 .PHONY: asan
-asan: build-asan/build.ninja ## The fast tests under AddressSanitizer and UBSan (build-asan/)
-	@$(ASAN_ENV) cmake --build build-asan --parallel $(JOBS)
-	@$(ASAN_ENV) $(CTEST) --test-dir build-asan -LE 'slow|install|house|browser' $(ARGS)
+asan: build-asan/build.ninja ## The unit tests under AddressSanitizer and UBSan (build-asan/)
+	@$(ASAN_ENV) cmake --build build-asan --parallel $(JOBS) --target gala_unit_tests
+	@$(ASAN_ENV) $(CTEST) --test-dir build-asan -L unit $(ARGS)
 
 .PHONY: bench
 bench: export GALA_BENCH := 1
