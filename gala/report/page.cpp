@@ -84,6 +84,17 @@ std::string set_html(const TableSet& set, Cells& cells) {
   return out + "</div>";
 }
 
+/// A rule in words; anything else as it is.
+std::string spoken(const std::string& value) {
+  static const std::map<std::string, std::string> words = {
+      {"per_loss", "one set for a loss and backbone (per_loss)"},
+      {"per_dataset", "one set for a data set (per_dataset)"},
+      {"training_domain", "by the source’s hold-outs (training_domain)"},
+      {"oracle", "for each target, by its labels (oracle)"}};
+  const auto found = words.find(value);
+  return found == words.end() ? value : found->second;
+}
+
 /// A menu for rule or norm mode, where the tables leave a choice.
 std::string switch_html(const std::vector<TableSet>& tables, const char* name, const char* label,
                         std::string Table::*member) {
@@ -102,7 +113,8 @@ std::string switch_html(const std::vector<TableSet>& tables, const char* name, c
   if (values.empty()) return "";
   std::string out = fmt::format("<label>{} <select data-switch=\"{}\" disabled>", label, name);
   for (const std::string& value : values) {
-    out += fmt::format("<option value=\"{0}\">{0}</option>", escape_html(value));
+    out += fmt::format("<option value=\"{}\">{}</option>", escape_html(value),
+                       escape_html(spoken(value)));
   }
   return out + "</select></label>";
 }

@@ -59,6 +59,26 @@ std::map<std::string, std::map<std::string, std::int64_t>> norms_by_plan(
   return counts;
 }
 
+/// Each run, and whether its row has several sets of hyper-parameters. Where it has one, there is
+/// nothing to choose, and no rule need have what it goes by.
+std::vector<std::pair<Placed, bool>> with_choice(const std::vector<Placed>& placed) {
+  const auto row_of = [](const Labels& labels) {
+    Labels row = labels;
+    row.dataset.clear();
+    row.environment.clear();
+    row.trial = 0;
+    row.hyper.clear();
+    return row;
+  };
+  std::map<Labels, std::set<std::map<std::string, std::string>>> sets;
+  for (const Placed& place : placed) sets[row_of(*place.labels)].insert(place.labels->hyper);
+  std::vector<std::pair<Placed, bool>> runs;
+  for (const Placed& place : placed) {
+    runs.emplace_back(place, sets[row_of(*place.labels)].size() > 1);
+  }
+  return runs;
+}
+
 }  // namespace
 
 Pool::Pool(const std::vector<Record>& records,
@@ -81,7 +101,14 @@ Pool::Pool(const std::vector<Record>& records,
     has_grid_ = has_grid_ || !place.labels->hyper.empty();
   });
   for (const Placed& place : placed) all_.push_back(pool_run(place));
-  Selected selected = select_hyper(placed, rule);
+  std::vector<Placed> grid;
+  for (const auto& [place, choice] : with_choice(placed)) {
+    if (choice)
+      grid.push_back(place);
+    else
+      runs_.push_back(pool_run(place));
+  }
+  Selected selected = select_hyper(grid, rule);
   for (const Placed& place : selected.runs) runs_.push_back(pool_run(place));
   choices_ = std::move(selected.choices);
 }

@@ -33,7 +33,8 @@ TEST_F(Output, TraceHasOneObjectAStep) {
     EXPECT_EQ(keys_of(step),
               (std::vector<std::string>{"step", "window_step", "batch", "loss", "confident",
                                         "gradient_norm", "layers", "selected", "gap", "correct",
-                                        "milliseconds"}));
+                                        "images", "milliseconds"}));
+    EXPECT_EQ(step.at("images"), 8);
     ASSERT_EQ(step.at("layers").size(), 17U);
     for (const auto& layer : step.at("layers")) {
       EXPECT_EQ(keys_of(layer), (std::vector<std::string>{"name", "cosine", "update_norm",

@@ -110,11 +110,11 @@ TEST(Printers, Csv) {
 TEST(Printers, JsonKeepsNumbersAndReasons) {
   const auto json = to_json({sample()});
   const auto& rows = json["tables"][0]["rows"];
-  EXPECT_EQ(rows[0]["cells"][0]["value"], 82.125);
-  EXPECT_EQ(rows[0]["cells"][0]["difference"], -1.375);
-  EXPECT_EQ(rows[0]["cells"][1]["note"], "PACS only");
+  EXPECT_EQ(rows[0]["cells"][0]["value"].get<double>(), 82.125);
+  EXPECT_EQ(rows[0]["cells"][0]["difference"].get<double>(), -1.375);
+  EXPECT_EQ(rows[0]["cells"][1]["note"].get<std::string>(), "PACS only");
   EXPECT_FALSE(rows[0]["cells"][1].contains("difference"));
-  EXPECT_EQ(rows[1]["cells"][0]["state"], "not run");
+  EXPECT_EQ(rows[1]["cells"][0]["state"].get<std::string>(), "not run");
   EXPECT_FALSE(rows[1]["cells"][0].contains("value"));
   EXPECT_TRUE(rows[2]["cells"][0]["value"].is_null());
 }

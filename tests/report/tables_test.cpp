@@ -106,6 +106,19 @@ TEST(Tables, ARuleChoosesAmongHyperParameters) {
   EXPECT_NEAR(value("training_domain"), 62.5, 1e-9);  // 65 and 60
 }
 
+TEST(Tables, WhatHasOneSetOfHyperParametersNeedsNoRule) {
+  std::vector<Record> records = {made_up({.row = "ERM", .loss = ""}, 700),
+                                 made_up({.hyper = {{"rate", "1e-4"}}}, 800),
+                                 made_up({.hyper = {{"rate", "1e-3"}}}, 600)};
+  for (Record& record : records) record.validation.clear();
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "table1").variant("training_domain", "");
+  EXPECT_NEAR(row_of(table, {"ResNet-18", "ERM", "–"}).cells[0].value, 70, 1e-9);
+  const Cell& cell = row_of(table, {"ResNet-18", "PL", "GALA"}).cells[0];
+  EXPECT_EQ(cell.state, Cell::State::kNotRun);
+  EXPECT_EQ(cell.note, "runs are there, but the rule cannot choose among them");
+}
+
 TEST(Tables, NormModesAreVariants) {
   std::vector<Record> records;
   for (const char* norm : {"source", "batch"}) {
