@@ -57,9 +57,12 @@ Answer Adapter::answer(const at::Tensor& images) {
     answer.logits = answer_from_source(frame->images);
   }
   watch(answer, on_host);
-  // What a recorded pass writes to, the next one overwrites.
-  if (frame->work) answer.logits = answer.logits.clone();
-  scope->hand_over(answer.logits);
+  for (at::Tensor* logits : {&answer.logits, &answer.adapted}) {
+    if (!logits->defined()) continue;
+    // What a recorded pass writes to, the next one overwrites.
+    if (frame->work) *logits = logits->clone();
+    scope->hand_over(*logits);
+  }
   return answer;
 }
 
