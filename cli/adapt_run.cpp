@@ -294,6 +294,10 @@ void AdaptRun::finish(const Loader& loader) {
     fail<ConfigError>("--data {}: none of the images could be read; the first: {}",
                       source_.spec.to_string(), loader.skipped().at(0));
   }
+  if (const std::string& problem = adapter_.recording_problem(); !problem.empty()) {
+    warn("steps were not captured as a graph, which is slower: " + first_line(problem),
+         flags_.quiet);
+  }
   for (LineFile* file : {&trace_, &predictions_, &events_}) file->flush();
   if (!flags_.save_state.empty()) save();
   if (!flags_.save_weights.empty()) save_weights(*model_, flags_.save_weights);

@@ -74,7 +74,9 @@ void set_precision(const std::vector<const ReadyRun*>& runs, const Machine& mach
   if (precision == Precision::kTf32 && !machine.device.is_cuda()) {
     problems.add(fmt::format("precision {} needs --device cuda", format_value(precision)));
   }
-  if (machine.device.is_cuda()) allow_tf32(precision);
+  if (!machine.device.is_cuda()) return;
+  allow_tf32(precision);
+  set_deterministic(false);  // the quickest convolutions: shapes repeat
 }
 
 void open_store(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {

@@ -76,7 +76,6 @@ class Frames {
   }
   /// Counts a pass; true when it should be recorded now.
   bool repeats(const Key& key);
-  void clear() { frames_.clear(); }
 
  private:
   static constexpr std::size_t kMost = 8, kMostSeen = 256;
