@@ -131,7 +131,8 @@ void add_machine_flags(CLI::App& command, AdaptFlags& flags) {
   machine.value("--precision", flags.model.precision, "NAME",
                 "of the network's products: float32, tf32 (on cuda) or bf16");
   machine.value("--layout", flags.model.layout, "NAME",
-                "of the maps in memory: contiguous, channels_last, or fastest (by trial)");
+                "of the maps in memory: contiguous, channels_last, fastest (by trial), or auto "
+                "(channels_last on cuda)");
   machine.value("--threads", flags.threads, "N", "0: as many as there are")
       ->check(whole_number(0, most_threads()));
   machine.yes("--deterministic", flags.deterministic,

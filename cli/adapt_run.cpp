@@ -257,7 +257,7 @@ int AdaptRun::run() {
   options.batch_size = flags_.batch_size;
   options.first_position = next_position_;
   options.skip_unreadable = flags_.skip_unreadable;
-  options.pinned = model_->device().is_cuda();
+  options.device = model_->device();
   Loader loader(stream_, model_->preprocessing(), options);
   const std::int64_t left_out_before = counts_.unreadable;
   start();

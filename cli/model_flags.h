@@ -30,7 +30,7 @@ struct ModelFlags {
   std::string norm = "source";
   std::string device = "cpu";
   std::string precision = "float32";
-  std::string layout = "contiguous";
+  std::string layout = "auto";
   std::int64_t seed = 0;
 
   /// Adds --model and --weights.

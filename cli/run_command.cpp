@@ -15,7 +15,7 @@ constexpr char kFooter[] =
     "\n"
     "Examples:\n"
     "  gala run plans/table2.toml --store results --dry-run\n"
-    "  gala run plans/table2.toml --store results --device cuda\n"
+    "  gala run plans/table2.toml --store results --device cuda --precision tf32\n"
     "  gala run plans/table1.toml --store results --only set=PACS --shard 2/8";
 
 /// The command as it was typed, for the records.
@@ -55,6 +55,18 @@ void add_run_command(CLI::App& program) {
       ->check(whole_number(1, 256))
       ->group("Machine");
   command->add_option("--device", flags->device, "cpu, cuda or cuda:N")
+      ->capture_default_str()
+      ->group("Machine");
+  command
+      ->add_option("--precision", flags->precision,
+                   "of all runs: float32, tf32 (on cuda) or bf16 [as the plan has it]")
+      ->type_name("NAME")
+      ->group("Machine");
+  command
+      ->add_option("--layout", flags->layout,
+                   "of the maps in memory: contiguous, channels_last, fastest (by trial), or auto "
+                   "(channels_last on cuda)")
+      ->type_name("NAME")
       ->capture_default_str()
       ->group("Machine");
   command

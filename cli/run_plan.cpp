@@ -79,6 +79,13 @@ void set_precision(const std::vector<const ReadyRun*>& runs, const Machine& mach
   set_deterministic(false);  // the quickest convolutions: shapes repeat
 }
 
+/// Overrides what the plan says: which arithmetic is of use depends on the machine.
+void take_precision(const RunFlags& flags, ExperimentPlan& plan) {
+  if (flags.precision.empty()) return;
+  const auto precision = parse_flag<Precision>("--precision", flags.precision);
+  for (PlannedRun& run : plan.runs) run.request.precision = precision;
+}
+
 void open_store(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   problems.attempt("--store", [&] {
     const bool there =
@@ -111,6 +118,7 @@ void open_plan(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   opened.plan = read_plan(flags.plan, problems);
   problems.throw_if_any(flags.plan);
   problems.attempt("machine", [&] { opened.machine = decide_machine(flags); });
+  problems.attempt("--precision", [&] { take_precision(flags, opened.plan); });
   problems.attempt("--only", [&] { keep_only(opened.plan, parse_conditions(flags.only)); });
   if (!flags.shard.empty()) {
     problems.attempt("--shard", [&] { Shard::parse(flags.shard); });

@@ -10,8 +10,9 @@ struct RunFlags {
   std::string plan, store, shard, root;
   std::vector<std::string> only;
   std::string device = "cpu";
-  std::string layout = "contiguous";
-  std::string command;  ///< as it was typed
+  std::string layout = "auto";
+  std::string precision;  ///< of all runs; empty: the plan's
+  std::string command;    ///< as it was typed
   std::int64_t jobs = 1;
   std::int64_t threads = 0;  ///< of each run; 0: the cores are shared out
   bool dry_run = false, quiet = false;

@@ -64,7 +64,10 @@ OpenedPlan open_plan(const TrainFlags& flags) {
   });
   opened.training = open_training(plan, problems);
   problems.throw_if_any(flags.plan);
-  allow_tf32(opened.plan.train.precision);
+  if (opened.device.is_cuda()) {
+    allow_tf32(opened.plan.train.precision);
+    set_deterministic(false);  // the quickest convolutions: shapes repeat
+  }
   opened.training.model->to(opened.device);
   return opened;
 }

@@ -15,9 +15,10 @@ find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)
-# at::parallel_for runs serially in code compiled without OpenMP.
+# at::parallel_for runs serially in code compiled without OpenMP. Linked by the compiler's flag, not
+# by the library's path: at run time it must be the one that LibTorch loads.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-target_link_libraries(gala_flags INTERFACE OpenMP::OpenMP_CXX)
+target_compile_options(gala_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)
 
 # The header-only packages are asked for by header, since not every distribution ships their
 # CMake files.

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <thread>
 
+#include "gala/tensor/upload.h"
+
 namespace gala {
 namespace {
 
@@ -32,6 +34,11 @@ struct Pending {
   std::vector<std::exception_ptr> errors;  ///< one for each picture
   std::int64_t taken = 0;
   std::int64_t done = 0;
+
+  bool complete() const { return done == span.size; }
+  bool faultless() const {
+    return std::none_of(errors.begin(), errors.end(), [](const auto& error) { return !!error; });
+  }
 };
 
 }  // namespace
@@ -41,6 +48,8 @@ struct Loader::Work {
   std::unique_ptr<const Transform> own_transform;
   const Transform& transform;
   LoaderOptions options;
+  Uploader uploader;
+  std::optional<Upload> ahead;  ///< the images of the window's first batch, on their way
   std::vector<BatchSpan> spans;
   std::vector<std::string> skipped;
   std::exception_ptr failure;
@@ -59,6 +68,7 @@ struct Loader::Work {
         own_transform(std::move(owned)),
         transform(a_transform),
         options(an_options),
+        uploader(options.device),
         spans(stream.batches(options.batch_size)) {
     if (options.threads < 0 || options.threads > 1024) {
       fail<ConfigError>("the number of loader threads cannot be {} (expected 0 to 1024)",
@@ -97,8 +107,9 @@ struct Loader::Work {
     const auto [height, width] = domain_at(pending->span.begin).data->plane_size();
     pending->height = height ? height : transform.size();
     pending->width = width ? width : transform.size();
-    pending->images = at::empty({pending->span.size, 3, pending->height, pending->width},
-                                at::TensorOptions(at::kFloat).pinned_memory(options.pinned));
+    pending->images =
+        at::empty({pending->span.size, 3, pending->height, pending->width},
+                  at::TensorOptions(at::kFloat).pinned_memory(!options.device.is_cpu()));
     pending->values = pending->images.mutable_data_ptr<float>();
     pending->errors.resize(static_cast<std::size_t>(pending->span.size));
     window.push_back(std::move(pending));
@@ -167,7 +178,7 @@ struct Loader::Work {
       make_pictures(*pending, begin, end, scratch);
       lock.lock();
       pending->done += end - begin;
-      if (pending->done == pending->span.size) more_done.notify_all();
+      if (pending->complete()) more_done.notify_all();
     }
   }
 
@@ -188,7 +199,7 @@ struct Loader::Work {
       more_done.wait(lock, [&] {
         if (failure) return true;
         if (window.empty()) return next_span == spans.size();
-        return window.front()->done == window.front()->span.size;
+        return window.front()->complete();
       });
       if (failure) std::rethrow_exception(failure);
       if (window.empty()) return nullptr;
@@ -225,8 +236,19 @@ struct Loader::Work {
       batch.labels.push_back(stream.label(position));
       batch.domains.push_back(stream.items[static_cast<std::size_t>(position)].domain);
     }
-    batch.images = pending.images.narrow(0, 0, batch.size());
+    if (!ahead) ahead = uploader.begin(pending.images.narrow(0, 0, batch.size()));
+    batch.images = ahead->take();
+    ahead.reset();
     return batch;
+  }
+
+  /// Begins the copy of the batch that will be asked for next, if it is made already. One that has
+  /// a fault waits for its turn.
+  void look_ahead() {
+    if (options.device.is_cpu()) return;
+    const std::lock_guard lock(mutex);
+    if (window.empty() || !window.front()->complete() || !window.front()->faultless()) return;
+    ahead = uploader.begin(window.front()->images);
   }
 };
 
@@ -247,6 +269,7 @@ std::optional<Batch> Loader::next() {
   try {
     while (const auto pending = work_->take_front()) {
       Batch batch = work_->finish(*pending);
+      work_->look_ahead();
       if (batch.size() > 0) return batch;
     }
   } catch (...) {

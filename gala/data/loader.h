@@ -15,7 +15,7 @@ namespace gala {
 
 /// Pictures that are answered together. Labels and domains are for scoring alone.
 struct Batch {
-  at::Tensor images;                    ///< [N, 3, H, W], float32, on the CPU
+  at::Tensor images;                    ///< [N, 3, H, W], float32, on the loader's device
   std::vector<std::int64_t> labels;     ///< -1 where unknown
   std::vector<std::int64_t> positions;  ///< in the stream
   std::vector<std::int32_t> domains;    ///< of each picture
@@ -31,11 +31,12 @@ struct LoaderOptions {
   int prefetch = 4;                 ///< batches made ahead of the one asked for, at most
   std::int64_t first_position = 0;  ///< begin here; must be the first position of a batch
   bool skip_unreadable = false;     ///< leave unreadable pictures out of their batch and count them
-  bool pinned = false;              ///< page-locked memory, for copies to a GPU
+  at::Device device = at::kCPU;     ///< where the batches are wanted
 };
 
 /// Makes the batches of a stream in order, on threads that work ahead. The result does not depend
-/// on the number of threads. Destroying it stops the threads after the picture at hand.
+/// on the number of threads. For a GPU the next batch is copied there while the caller works on the
+/// one it has. Destroying it stops the threads after the picture at hand.
 class Loader {
  public:
   /// Evaluation: resize and normalise. The stream must outlive the loader.

@@ -1,16 +1,16 @@
 #include <cuda_bf16.h>
 
 #include <algorithm>
-#include <stdexcept>
-#include <string>
 
 #include "gala/model/cuda_norm_kernels.h"
+#include "gala/tensor/cuda_check.h"
+#include "gala/tensor/cuda_four.h"
 
 namespace gala {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kVector = 4;
+constexpr int kVector = Four::kSize;
 /// Enough blocks to fill any GPU several times over.
 constexpr std::int64_t kMostBlocks = 528;
 constexpr std::int64_t kLeastRows = 4;
@@ -36,13 +36,8 @@ struct Grid {
   int threads() const { return columns * rows_per_block; }
 };
 
-struct Four {
-  float x[kVector];
-};
-
 __device__ Four load(const float* data) {
-  const float4 value = *reinterpret_cast<const float4*>(data);
-  return {{value.x, value.y, value.z, value.w}};
+  return load_four(data);
 }
 __device__ Four load(const __nv_bfloat16* data) {
   const uint2 raw = *reinterpret_cast<const uint2*>(data);
@@ -51,7 +46,7 @@ __device__ Four load(const __nv_bfloat16* data) {
   return {{low.x, low.y, high.x, high.y}};
 }
 __device__ void store(float* data, const Four& value) {
-  *reinterpret_cast<float4*>(data) = make_float4(value.x[0], value.x[1], value.x[2], value.x[3]);
+  store_four(data, value);
 }
 __device__ void store(__nv_bfloat16* data, const Four& value) {
   const __nv_bfloat162 low = __floats2bfloat162_rn(value.x[0], value.x[1]);
@@ -165,14 +160,6 @@ __global__ void __launch_bounds__(kThreads)
       static_cast<float>(sum);
 }
 
-void check_launch() {
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) {
-    throw std::runtime_error(std::string("a CUDA kernel was refused: ") +
-                             cudaGetErrorString(error));
-  }
-}
-
 }  // namespace
 
 std::int64_t norm_parts(const NormShape& shape) {
@@ -185,7 +172,7 @@ void queue_norm(const NormShape& shape, const NormParameters& parameters, const 
   const Grid grid(shape);
   normalise<<<grid.blocks, grid.threads(), 0, stream>>>(shape, parameters, input, output,
                                                         grid.columns);
-  check_launch();
+  check_cuda(cudaGetLastError());
 }
 
 template <class T>
@@ -198,7 +185,7 @@ void queue_norm_backward(const NormShape& shape, const NormParameters& parameter
   const std::int64_t warps = 2 * shape.channels;
   total<<<static_cast<unsigned>((warps * 32 + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
       parts, static_cast<int>(grid.blocks.x), shape.channels, scale_gradient, shift_gradient);
-  check_launch();
+  check_cuda(cudaGetLastError());
 }
 
 #define GALA_CUDA_NORM(T)                                                                        \

@@ -35,6 +35,9 @@ double time_pass(Model& model, const at::Tensor& images) {
 }  // namespace
 
 void set_layout(Model& model, Layout layout, at::IntArrayRef batch_shape) {
+  if (layout == Layout::kAuto) {
+    layout = model.device().is_cuda() ? Layout::kChannelsLast : Layout::kContiguous;
+  }
   if (layout != Layout::kFastest) {
     model.set_memory_format(layout == Layout::kChannelsLast ? at::MemoryFormat::ChannelsLast
                                                             : at::MemoryFormat::Contiguous);

@@ -1,44 +1,38 @@
 // Compiled without fused products (see CMakeLists.txt): the updates are the CPU's bit for bit, the
 // sums differ only in their order, which is fixed here too.
 #include <cstring>
-#include <stdexcept>
-#include <string>
 
 #include "gala/optim/adam_rule.h"
 #include "gala/optim/cuda_kernels.h"
 #include "gala/optim/sgd_rule.h"
+#include "gala/tensor/cuda_check.h"
+#include "gala/tensor/cuda_four.h"
 
 namespace gala {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kVector = 4;
+constexpr int kVector = Four::kSize;
 
 template <int kCount>
 struct Pointers {
   const float* data[kCount];
 };
 
-/// Four neighbours; those past the end are zero.
-struct Four {
-  float x[kVector] = {};
-};
-
+/// Four neighbours; those past `width` are zero.
 __device__ Four load(const float* data, std::int64_t at, int width) {
-  Four four;
+  Four four = {};
   if (!data) return four;
   if (width == kVector && reinterpret_cast<std::uintptr_t>(data + at) % sizeof(float4) == 0) {
-    const float4 value = *reinterpret_cast<const float4*>(data + at);
-    four.x[0] = value.x, four.x[1] = value.y, four.x[2] = value.z, four.x[3] = value.w;
-  } else {
-    for (int i = 0; i < width; ++i) four.x[i] = data[at + i];
+    return load_four(data + at);
   }
+  for (int i = 0; i < width; ++i) four.x[i] = data[at + i];
   return four;
 }
 
 __device__ void store(float* data, std::int64_t at, int width, const Four& four) {
   if (width == kVector) {  // the arena's parts begin on cache lines
-    *reinterpret_cast<float4*>(data + at) = make_float4(four.x[0], four.x[1], four.x[2], four.x[3]);
+    store_four(data + at, four);
   } else {
     for (int i = 0; i < width; ++i) data[at + i] = four.x[i];
   }
@@ -74,11 +68,6 @@ __device__ bool is_whole(const SweepChunk& chunk, const float* gradient) {
          reinterpret_cast<std::uintptr_t>(gradient) % sizeof(float4) == 0;
 }
 
-__device__ Four load_whole(const float* data, std::int32_t at) {
-  const float4 value = *reinterpret_cast<const float4*>(data + at);
-  return {{value.x, value.y, value.z, value.w}};
-}
-
 template <class Rule, int kCount>
 __global__ void __launch_bounds__(kThreads)
     square_gradients(const __grid_constant__ CudaPass<Rule> pass,
@@ -93,7 +82,7 @@ __global__ void __launch_bounds__(kThreads)
     const bool whole = is_whole(chunk, gradient);
 #pragma unroll 4
     for (std::int32_t i = threadIdx.x * kVector; i < size; i += kThreads * kVector) {
-      const Four g = whole ? load_whole(gradient, i) : load(gradient, i, min(size - i, kVector));
+      const Four g = whole ? load_four(gradient + i) : load(gradient, i, min(size - i, kVector));
       for (const float x : g.x) sums[0] += static_cast<double>(x) * x;
     }
   }
@@ -160,11 +149,11 @@ __global__ void __launch_bounds__(kThreads, 3)
     // The common case, with nothing in the way of many loads at once.
 #pragma unroll 2
     for (std::int32_t i = threadIdx.x * kVector; i < size; i += kThreads * kVector) {
-      const Four g = load_whole(gradient, i), shift = load_whole(shifts, i);
+      const Four g = load_four(gradient + i), shift = load_four(shifts + i);
       Four moments[Rule::kMoments];
-      for (int k = 0; k < Rule::kMoments; ++k) moments[k] = load_whole(all_moments[k], i);
+      for (int k = 0; k < Rule::kMoments; ++k) moments[k] = load_four(all_moments[k] + i);
       sums.take<false>(rule, false, kVector, g, Four{}, shift, moments);
-      for (int k = 0; k < Rule::kMoments; ++k) store(all_moments[k], i, kVector, moments[k]);
+      for (int k = 0; k < Rule::kMoments; ++k) store_four(all_moments[k] + i, moments[k]);
     }
   } else {
     for (std::int32_t i = threadIdx.x * kVector; i < size; i += kThreads * kVector) {
@@ -242,14 +231,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-void check_launch() {
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) {
-    throw std::runtime_error(std::string("a CUDA kernel was refused: ") +
-                             cudaGetErrorString(error));
-  }
-}
-
 /// Calls `use` with the pointers as a kernel's argument, in the smaller of two sizes.
 template <class Use>
 void with_pointers(const float* const* gradients, std::size_t tensors, const Use& use) {
@@ -280,7 +261,7 @@ void queue_measure(const CudaPass<Rule>& pass, const float* const* gradients, st
     }
     total_updates<<<pass.layer_count, kThreads, 0, stream>>>(pass, table);
   });
-  check_launch();
+  check_cuda(cudaGetLastError());
 }
 
 template <class Rule>
@@ -289,7 +270,7 @@ void queue_apply(const CudaPass<Rule>& pass, const float* const* gradients, std:
   with_pointers(gradients, tensors, [&](const auto& pointers) {
     apply<<<pass.last_chunk - pass.first_chunk, kThreads, 0, stream>>>(pass, pointers);
   });
-  check_launch();
+  check_cuda(cudaGetLastError());
 }
 
 #define GALA_CUDA_SWEEP(RULE)                                                          \

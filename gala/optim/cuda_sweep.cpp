@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "gala/base/error.h"
 #include "gala/optim/cuda_kernels.h"
+#include "gala/tensor/cuda_check.h"
 
 namespace gala {
 namespace {
@@ -24,9 +24,8 @@ at::Tensor upload(const std::vector<T>& data, at::Device device) {
 /// not wait for the device; that is far more than a thousand layers need.
 template <class T>
 void upload_into(const at::Tensor& target, std::span<const T> data, cudaStream_t stream) {
-  const cudaError_t error = cudaMemcpyAsync(target.mutable_data_ptr(), data.data(),
-                                            data.size_bytes(), cudaMemcpyHostToDevice, stream);
-  if (error != cudaSuccess) fail("CUDA: {}", cudaGetErrorString(error));
+  check_cuda(cudaMemcpyAsync(target.mutable_data_ptr(), data.data(), data.size_bytes(),
+                             cudaMemcpyHostToDevice, stream));
 }
 
 template <class T>

@@ -62,7 +62,7 @@ LoaderOptions Performance::loader_options() const {
   LoaderOptions options;
   options.batch_size = run_.method.batch_size;
   options.threads = machine_.loader_threads;
-  options.pinned = machine_.device.is_cuda();
+  options.device = machine_.device;
   return options;
 }
 
@@ -80,8 +80,7 @@ std::vector<Score> Performance::score(const DataSource& source, bool augmented) 
   for (const Domain& domain : source.domains) scores.push_back({domain.name, 0, 0});
   while (const std::optional<Batch> batch = loader.next()) {
     stop_if_asked();
-    const at::Tensor images = batch->images.to(machine_.device);
-    const Output output = model_->forward(images, /*update_statistics=*/false);
+    const Output output = model_->forward(batch->images, /*update_statistics=*/false);
     // A batch never crosses a border: it is of one domain.
     Score& score = scores[static_cast<std::size_t>(batch->domains.front())];
     score.images += batch->size();
@@ -172,6 +171,9 @@ Performed Performance::perform() {
   model_->set_norm_mode(NormMode::parse(run_.method.norm));
   adapt(record, performed.trace);
   record.provenance = machine_.provenance();
+  record.provenance["layout"] =
+      format_value(model_->memory_format() == at::MemoryFormat::ChannelsLast ? Layout::kChannelsLast
+                                                                             : Layout::kContiguous);
   record.provenance["weight_hash"] = weight_hash_;
   record.provenance["weights"] = run_.source.weights.filename().string();
   record.cost.total = watch.lap();

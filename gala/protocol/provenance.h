@@ -15,7 +15,7 @@ struct Machine {
   int threads = 1;         ///< of each run, on the CPU
   int loader_threads = 1;  ///< of each run
   int jobs = 1;            ///< runs side by side
-  Layout layout = Layout::kContiguous;
+  Layout layout = Layout::kAuto;
   std::string version;  ///< of gala
   std::string commit;
   std::string command;  ///< as it was typed

@@ -7,14 +7,10 @@
 #include <array>
 #include <mutex>
 
-#include "gala/base/error.h"
+#include "gala/tensor/cuda_check.h"
 
 namespace gala {
 namespace {
-
-void check(cudaError_t error) {
-  if (error != cudaSuccess) fail("CUDA: {}", cudaGetErrorString(error));
-}
 
 /// One capture at a time in a process: LibTorch's allocator and cuDNN are shared by all of them.
 std::mutex& capture_lock() {
@@ -68,8 +64,8 @@ class CudaScope : public WorkQueue::Scope {
   /// What is queued on `second` from now on waits for what is on `first` already.
   void order(c10::cuda::CUDAStream first, c10::cuda::CUDAStream second) const {
     if (first == second) return;
-    check(cudaEventRecord(event_, first.stream()));
-    check(cudaStreamWaitEvent(second.stream(), event_, 0));
+    check_cuda(cudaEventRecord(event_, first.stream()));
+    check_cuda(cudaStreamWaitEvent(second.stream(), event_, 0));
   }
 
   c10::cuda::CUDAStream outside_;
@@ -81,8 +77,8 @@ class CudaQueue : public WorkQueue {
  public:
   explicit CudaQueue(at::Device device)
       : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())) {
-    check(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
-    check(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming));
+    check_cuda(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
+    check_cuda(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming));
   }
   ~CudaQueue() override {
     cudaEventDestroy(done_);
@@ -98,34 +94,34 @@ class CudaQueue : public WorkQueue {
     return std::make_unique<CudaGraph>(body);
   }
   void bring(const at::Tensor& device, const at::Tensor& host) override {
-    check(cudaMemcpyAsync(host.mutable_data_ptr(), device.const_data_ptr(), device.nbytes(),
-                          cudaMemcpyDeviceToHost, stream_.stream()));
+    check_cuda(cudaMemcpyAsync(host.mutable_data_ptr(), device.const_data_ptr(), device.nbytes(),
+                               cudaMemcpyDeviceToHost, stream_.stream()));
   }
   void wait() override {
-    check(cudaEventRecord(done_, stream_.stream()));
-    check(cudaEventSynchronize(done_));
+    check_cuda(cudaEventRecord(done_, stream_.stream()));
+    check_cuda(cudaEventSynchronize(done_));
   }
 
   void mark(int phase) override {
     if (!timed_) return;
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    check(cudaStreamIsCapturing(stream_.stream(), &status));
+    check_cuda(cudaStreamIsCapturing(stream_.stream(), &status));
     const unsigned flags =
         status == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
-    check(
+    check_cuda(
         cudaEventRecordWithFlags(marks_[static_cast<std::size_t>(phase)], stream_.stream(), flags));
   }
   void time_phases(bool on) override {
     timed_ = on;
     for (cudaEvent_t& mark : marks_) {
-      if (on && !mark) check(cudaEventCreate(&mark));
+      if (on && !mark) check_cuda(cudaEventCreate(&mark));
     }
   }
   bool times_phases() const override { return timed_; }
   double phase_time(int phase) const override {
     const auto i = static_cast<std::size_t>(phase);
     float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, marks_[i - 1], marks_[i]));
+    check_cuda(cudaEventElapsedTime(&milliseconds, marks_[i - 1], marks_[i]));
     return milliseconds;
   }
 
@@ -146,7 +142,7 @@ std::unique_ptr<WorkQueue> make_cuda_queue(at::Device device) {
 std::string gpu_name(at::Device device) {
   if (!device.is_cuda()) return "";
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device.has_index() ? device.index() : 0));
+  check_cuda(cudaGetDeviceProperties(&properties, device.has_index() ? device.index() : 0));
   return properties.name;
 }
 

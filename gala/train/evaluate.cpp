@@ -44,8 +44,8 @@ double Evaluation::mean_accuracy() const {
   return parts.empty() ? 0 : sum / static_cast<double>(parts.size());
 }
 
-DeviceBatch DeviceBatch::of(const Batch& batch, at::Device device) {
-  return {batch.images.to(device, /*non_blocking=*/true), to_device(batch.labels, device)};
+at::Tensor labels_of(const Batch& batch) {
+  return to_device(batch.labels, batch.images.device());
 }
 
 Evaluation evaluate(Model& model, const Stream& stream, int loader_threads) {
@@ -58,7 +58,7 @@ Evaluation evaluate(Model& model, const Stream& stream, int loader_threads) {
   LoaderOptions options;
   options.batch_size = 256;
   options.threads = loader_threads;
-  options.pinned = device.is_cuda();
+  options.device = device;
   Loader loader(stream, model.preprocessing(), options);
   Evaluation result;
   for (const Domain& domain : stream.domains) result.parts.push_back({domain.name});
@@ -66,8 +66,8 @@ Evaluation evaluate(Model& model, const Stream& stream, int loader_threads) {
                                  at::TensorOptions(at::kLong).device(device));
   while (const std::optional<Batch> batch = loader.next()) {
     if (interrupted()) break;
-    const DeviceBatch given = DeviceBatch::of(*batch, device);
-    const at::Tensor hits = model.forward(given.images, false).logits.argmax(1) == given.labels;
+    const at::Tensor hits =
+        model.forward(batch->images, false).logits.argmax(1) == labels_of(*batch);
     std::vector<std::int64_t> domains(batch->domains.begin(), batch->domains.end());
     for (const std::int64_t domain : domains) {
       ++result.parts[static_cast<std::size_t>(domain)].images;

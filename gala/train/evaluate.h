@@ -34,12 +34,7 @@ struct Evaluation {
 /// Throws Interrupted when the user asked to stop.
 Evaluation evaluate(Model& model, const Stream& stream, int loader_threads);
 
-/// Batches on their way to a device: page-locked memory and copies that do not wait, on a GPU.
-struct DeviceBatch {
-  at::Tensor images;  ///< [N, 3, H, W]
-  at::Tensor labels;  ///< [N], int64
-
-  static DeviceBatch of(const Batch& batch, at::Device device);
-};
+/// The labels of a batch, [N], int64, on the device of its images.
+at::Tensor labels_of(const Batch& batch);
 
 }  // namespace gala

@@ -18,13 +18,12 @@ bool Trainer::step() {
   if (!loader_) open_loader();
   const std::optional<Batch> batch = loader_->next();
   if (!batch) fail("the stream ended after {} of {} steps", done_, schedule_.total);
-  const DeviceBatch given = DeviceBatch::of(*batch, arena_->values().device());
 
   const c10::AutoGradMode with_gradients(true);
   const std::int64_t views = curriculum_.views, images = batch->size() / views;
-  const at::Tensor all_logits = model_.forward(given.images).logits;
+  const at::Tensor all_logits = model_.forward(batch->images).logits;
   const at::Tensor logits = views > 1 ? all_logits.narrow(0, 0, images) : all_logits;
-  const at::Tensor labels = given.labels.narrow(0, 0, images);
+  const at::Tensor labels = labels_of(*batch).narrow(0, 0, images);
   at::Tensor loss = cross_entropy(logits, labels, options_.label_smoothing);
   if (views > 1) loss = loss + options_.consistency * view_divergence(all_logits, views);
   loss.backward();
@@ -117,7 +116,7 @@ void Trainer::open_loader() {
   options.batch_size = curriculum_.batch_size;
   options.threads = loader_threads_;
   options.prefetch = 8;
-  options.pinned = arena_->values().is_cuda();
+  options.device = arena_->values().device();
   options.first_position =
       curriculum_.stream.batches(curriculum_.batch_size)[static_cast<std::size_t>(done_)].begin;
   loader_ = std::make_unique<Loader>(curriculum_.stream, *curriculum_.transform, options);

@@ -1,0 +1,17 @@
+#pragma once
+// For nvcc too, so without the rest of the library.
+#include <cuda_runtime_api.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace gala {
+
+/// Throws what CUDA says went wrong.
+inline void check_cuda(cudaError_t error) {
+  if (error != cudaSuccess) {
+    throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(error));
+  }
+}
+
+}  // namespace gala
