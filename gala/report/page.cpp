@@ -159,13 +159,28 @@ std::string overview_html(const PageContent& content, Cells& cells) {
   return out + notes_html(content.notes) + "</section>";
 }
 
-/// How many bytes of JSON the series of runs may take, so that a page of a usual store stays below
-/// two megabytes. Measured: packed, series take 0.3 of their JSON and a run without them 90 bytes.
-std::size_t room_for_series(std::size_t so_far, const PageContent& content) {
-  constexpr double kPage = 1.95e6, kRun = 90, kShare = 0.3, kLeast = 6e5, kMost = 4e6;
-  const double left =
-      kPage - static_cast<double>(so_far) - kRun * static_cast<double>(content.records->size());
-  return static_cast<std::size_t>(std::clamp(left / kShare, kLeast, kMost));
+std::string packed(const nlohmann::ordered_json& data) {
+  return base64(gzip(data.dump()));
+}
+
+/// The page's data, packed, with as many series as let a page whose other parts take `so_far` bytes
+/// stay below two megabytes. Traces do not count: a store has few of them, and whoever asked for one
+/// wants to see it.
+std::string data_text(const PageContent& content, const Cells& cells, std::size_t so_far) {
+  constexpr double kPage = 1.9e6, kLeast = 2e5, kMost = 4e6;
+  nlohmann::ordered_json data = page_data(content, cells);
+  const double runs = static_cast<double>(packed(data).size());
+  const double left = kPage - static_cast<double>(so_far) - runs;
+  double room = kMost;
+  for (;;) {
+    set_series(data, content, static_cast<std::size_t>(room));
+    const double taken = static_cast<double>(packed(data).size()) - runs;
+    if (taken <= left || room <= kLeast) break;
+    // How well series pack differs from store to store, so it is taken from what was just tried.
+    room = std::max(kLeast, 0.95 * room * left / taken);
+  }
+  add_traces(data, content);
+  return packed(data);
 }
 
 std::string head_html(const std::string& title, const std::string& script) {
@@ -223,10 +238,8 @@ std::string make_page(const PageContent& content) {
   out +=
       "</pre></details></footer>\n<noscript><p class=\"problem\">Plots and run pages need "
       "JavaScript; the tables do not.</p></noscript>\n";
-  const std::string data =
-      page_data(content, cells, room_for_series(out.size() + script.size(), content)).dump();
-  out +=
-      fmt::format("<script type=\"text/plain\" id=\"gala-data\">{}</script>\n", base64(gzip(data)));
+  out += fmt::format("<script type=\"text/plain\" id=\"gala-data\">{}</script>\n",
+                     data_text(content, cells, out.size() + script.size()));
   return out + "<script>" + script + "</script>\n</body>\n</html>\n";
 }
 

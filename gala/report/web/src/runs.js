@@ -198,7 +198,6 @@ function runCharts(run, index, data) {
 
 export function runPage(run, index, data) {
   const metrics = run.metrics;
-  const before = run.source?.before, after = run.source?.after;
   return h('article', {class: 'run'},
     h('p', {class: 'crumbs'}, h('a', {href: '#overview'}, 'Report'), ' / ', h('a', {href: '#runs'}, 'Runs')),
     h('h1', {tabindex: -1}, runTitle(run)),
@@ -220,9 +219,9 @@ export function runPage(run, index, data) {
     h('details', {}, h('summary', {}, 'Every option'), pairsTable(run.spec, 'Spec of the run')),
     h('h2', {}, 'Numbers'),
     scoreTable('While adapting', run.domains, 'Scores while adapting'),
-    run.held_out && scoreTable('Held-out target, after adaptation', [run.held_out], 'Held-out target'),
-    scoreTable('Source, before', before, 'Source before adaptation'),
-    scoreTable('Source, after', after, 'Source after adaptation'),
+    scoreTable('Held-out target, after adaptation', run.held_out, 'Held-out target'),
+    scoreTable('Source, before', run.source_before, 'Source before adaptation'),
+    scoreTable('Source, after', run.source_after, 'Source after adaptation'),
     scoreTable('Validation: adapting to the source’s hold-outs', run.validation, 'Validation'),
     guardPart(run.guard),
     h('h2', {}, 'What happened'), runCharts(run, index, data),
