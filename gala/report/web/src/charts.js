@@ -50,7 +50,8 @@ function config(dark, width) {
   };
 }
 
-export const isDark = () =>
+let printing = false;
+const isDark = () => !printing &&
   (document.documentElement.dataset.theme ||
    (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
 
@@ -168,6 +169,18 @@ export function redraw() {
   for (const holder of holders) if (!holder.plot.isConnected) holders.delete(holder);
   enqueue([...holders]);
 }
+
+// Paper is white. Plots have all they need, so they are drawn again before the page is printed.
+addEventListener('beforeprint', () => {
+  if (!isDark()) return;
+  printing = true;
+  for (const holder of holders) if (holder.plot.clientWidth) draw(holder);
+});
+addEventListener('afterprint', () => {
+  if (!printing) return;
+  printing = false;
+  redraw();
+});
 
 // Puts charts into a figure; draws those in sight first.
 export function addCharts(figure, charts, data) {
