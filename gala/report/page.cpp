@@ -29,6 +29,14 @@ std::string script_digest(const std::string& script) {
 
 std::string verdicts_html(const std::vector<Verdict>& verdicts) {
   if (verdicts.empty()) return "";
+  const bool any = std::any_of(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
+    return verdict.kind != Verdict::Kind::kNotRun;
+  });
+  if (!any) {
+    return "<p class=\"note\">None of the paper’s benchmarks is among these runs: there is nothing "
+           "to "
+           "compare with its numbers.</p>";
+  }
   std::string out = "<ul class=\"verdicts\">";
   for (const Verdict& verdict : verdicts) {
     const char* kind = verdict.kind == Verdict::Kind::kAgrees    ? "agrees"
@@ -76,8 +84,7 @@ std::string variant_html(const Table& table, bool shown, Cells& cells) {
 }
 
 std::string set_html(const TableSet& set, Cells& cells) {
-  std::string out =
-      fmt::format("<h3>{}</h3><div data-variants>", escape_html(set.variants.front().title));
+  std::string out = "<div data-variants>";
   for (std::size_t i = 0; i < set.variants.size(); ++i) {
     out += variant_html(set.variants[i], i == 0, cells);
   }
@@ -119,6 +126,11 @@ std::string switch_html(const std::vector<TableSet>& tables, const char* name, c
   return out + "</select></label>";
 }
 
+bool was_run(const TableSet& set) {
+  return std::any_of(set.variants.begin(), set.variants.end(),
+                     [](const Table& table) { return table.measured() > 0; });
+}
+
 std::string tables_html(const PageContent& content, Cells& cells) {
   if (content.tables.empty()) return "";
   std::string out = "<section id=\"tables\"><h2>Tables</h2>";
@@ -126,8 +138,20 @@ std::string tables_html(const PageContent& content, Cells& cells) {
       switch_html(content.tables, "rule", "Hyper-parameters chosen", &Table::rule) +
       switch_html(content.tables, "norm", "Norm mode", &Table::norm);
   if (!switches.empty()) out += "<div class=\"switches\">" + switches + "</div>";
-  for (const TableSet& set : content.tables) out += set_html(set, cells);
-  return out + "</section>";
+  std::string not_run;
+  for (const TableSet& set : content.tables) {
+    if (was_run(set)) {
+      out += fmt::format("<h3>{}</h3>{}", escape_html(set.variants.front().title),
+                         set_html(set, cells));
+    } else {
+      not_run += fmt::format("<details><summary>{}</summary>{}</details>",
+                             escape_html(set.variants.front().title), set_html(set, cells));
+    }
+  }
+  if (!not_run.empty()) {
+    out += "<h3>Not run</h3><p class=\"caption\">Tables of the paper without a number of ours.</p>";
+  }
+  return out + not_run + "</section>";
 }
 
 std::string figures_html(const std::vector<Figure>& figures) {

@@ -10,6 +10,8 @@ export function runTitle(run) {
     .filter(Boolean).join(' · ') || run.key;
 }
 
+// A run that never steps has no time of a step.
+const stepTime = (run) => (run.steps ? run.cost.step_median_ms ?? NaN : NaN);
 const hyperText = (hyper) => Object.entries(hyper).map(([name, value]) => `${name}=${value}`).join(', ');
 const runLink = (run, text) => h('a', {href: `#run/${encodeURIComponent(run.key)}`}, text);
 
@@ -28,7 +30,7 @@ const kColumns = [
   ['Norm', (run) => run.spec.norm],
   ['Accuracy', (run) => run.metrics.accuracy ?? NaN, 'percent'],
   ['Forgetting', (run) => run.metrics.forgetting ?? NaN, 'percent'],
-  ['ms a step', (run) => run.cost.step_median_ms ?? NaN, 'number'],
+  ['ms a step', (run) => stepTime(run), 'number'],
 ];
 
 function compare(x, y) {
@@ -211,7 +213,7 @@ export function runPage(run, index, data) {
       'validation' in metrics && fact('Validation', `${percent(metrics.validation)} %`),
       fact('Steps', whole(run.steps)), fact('Refused', whole(run.refused)),
       fact('Skipped', whole(run.skipped)),
-      fact('Median step', `${short(run.cost.step_median_ms)} ms`),
+      fact('Median step', `${short(stepTime(run))} ms`),
       fact('Peak memory', run.cost.peak_memory
         ? `${bytes(run.cost.peak_memory)} (${run.cost.memory_of})` : 'not known')),
     h('h2', {}, 'Spec'), h('p', {class: 'note'}, 'The run as a command; add the folders of your data and weights.'),
