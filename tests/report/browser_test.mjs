@@ -215,7 +215,7 @@ await test('colours are those of the system or of the switch, and paper is light
   const kLight = 'rgb(252, 252, 250)', kDark = 'rgb(20, 23, 27)', kPaper = 'rgb(255, 255, 255)';
   const kLightInk = '#59626d', kDarkInk = '#a3adb8';  // of the axes
   for (const [scheme, own] of [['light', kLight], ['dark', kDark]]) {
-    const page = await open('plain', '', {scheme});
+    const page = await open('trace', '', {scheme});
     const colour = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const inks = () => page.$$eval('.plot svg .role-axis-label text', (all) => [...new Set(all.map((text) =>
       text.getAttribute('fill')))]);
@@ -235,7 +235,7 @@ await test('colours are those of the system or of the switch, and paper is light
       if (own === kDark && theme === undefined) {
         await page.pdf();
         const printed = await page.evaluate(() => window.printed);
-        assert.ok(printed.length > 100);
+        assert.ok(printed.length > 20);
         assert.deepEqual([...new Set(printed)], [kLightInk]);
         await page.waitForFunction(() => document.documentElement.dataset.plots === 'drawn');
         assert.deepEqual(await inks(), [kDarkInk]);
