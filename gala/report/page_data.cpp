@@ -32,6 +32,11 @@ class LayerSets {
 
 constexpr int kDigits = 4;  // enough to draw
 
+/// Gaps and thresholds of other selectors are not those of cosines.
+bool chooses_by_cosine(const Record& record) {
+  return record.spec.select == "gala" || record.spec.select.starts_with("gala:");
+}
+
 Json series_of(const Record& record, LayerSets& sets) {
   Json json = {{"layer_set", sets.number(record)},
                {"chosen", Json::array()},
@@ -43,8 +48,9 @@ Json series_of(const Record& record, LayerSets& sets) {
     json["path"].push_back(rounded(layer.path, kDigits));
     json["net"].push_back(rounded(layer.net, kDigits));
   }
-  json["gap"] = {
-      {"steps", record.gap.steps}, {"zero", record.gap.zero}, {"decades", record.gap.decades}};
+  const bool by_cosine = chooses_by_cosine(record);
+  const GapSummary gap = by_cosine ? record.gap : GapSummary{};
+  json["gap"] = {{"steps", gap.steps}, {"zero", gap.zero}, {"decades", gap.decades}};
   Json images = Json::array(), borders = Json::array();
   for (const std::int64_t size : record.over_time.images) {
     if (!images.empty() && images.back()[0] == size) {
@@ -57,9 +63,8 @@ Json series_of(const Record& record, LayerSets& sets) {
     borders.push_back({batch, clean_text(name)});
   }
   json["time"] = {{"images", images}, {"correct", record.over_time.correct}, {"borders", borders}};
-  if (const auto threshold = spec_number(record.spec.select, "threshold")) {
-    json["threshold"] = *threshold;
-  }
+  const auto threshold = spec_number(record.spec.select, "threshold");
+  if (by_cosine && threshold) json["threshold"] = *threshold;
   return json;
 }
 

@@ -86,6 +86,21 @@ TEST(Page, WhatWasRunStandsBeforeWhatWasNot) {
   EXPECT_EQ(count(page, "None of the paper’s benchmarks"), 1U);
 }
 
+TEST(Page, OnlyAChoiceByCosineHasGapAndThreshold) {
+  std::vector<Record> records = {made_up({}, 1), made_up({.row = "AutoSNR"}, 2)};
+  records[0].spec.select = "gala:threshold=0.75,window=20";
+  records[1].spec.select = "auto_snr:threshold=0.5";
+  for (Record& record : records) record.gap.steps = record.gap.zero = 9;
+  PageContent content{};
+  content.records = &records;
+  nlohmann::ordered_json data;
+  set_series(data, content, 1'000'000);
+  EXPECT_EQ(data["details"]["0"]["gap"]["steps"], 9);
+  EXPECT_EQ(data["details"]["0"]["threshold"], 0.75);
+  EXPECT_EQ(data["details"]["1"]["gap"]["steps"], 0);
+  EXPECT_FALSE(data["details"]["1"].contains("threshold"));
+}
+
 TEST(Page, RunsAreColumnsOfSharedValues) {
   std::vector<Record> records;
   for (const char* row : {"GALA", "ERM", "GALA", "GALA"})

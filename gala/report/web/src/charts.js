@@ -102,6 +102,8 @@ export function specOf(chart, data) {
   if (chart.template === 'raster') {
     // Only what occurs: a layer without data has no extent.
     const kinds = new Set(spec.datasets.main.map((value) => value.kind));
+    // Where all layers move at every step there is nothing to see.
+    if (kinds.size === 1 && kinds.has('several layers')) return null;
     spec.layer = spec.layer.filter((part) => kinds.has(part.transform[0].filter.equal));
   }
   if (['counts', 'displacement'].includes(chart.template)) {

@@ -158,12 +158,15 @@ function scoreTable(title, scores, label) {
     {label, class: 'compact'})];
 }
 
+const shortNumber = (name, value) =>
+  (typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value);
+
 function guardPart(guard) {
   const events = guard.events ?? [];
   return [h('h3', {}, 'Guard'),
     h('p', {}, `${whole(guard.judgements)} judgements, ${whole(guard.collapses)} saw a collapse, ` +
                `${whole(guard.rollbacks)} rollbacks${guard.stopped ? ', stopped' : ''}.`),
-    events.length > 0 && copyBlock(events.map((event) => JSON.stringify(event)).join('\n'))];
+    events.length > 0 && copyBlock(events.map((event) => JSON.stringify(event, shortNumber)).join('\n'))];
 }
 
 function pairsTable(pairs, label) {
