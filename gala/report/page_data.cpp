@@ -32,9 +32,10 @@ class LayerSets {
 
 constexpr int kDigits = 4;  // enough to draw
 
-/// Gaps and thresholds of other selectors are not those of cosines.
+/// Gaps and thresholds of other selectors are not those of cosines. A trace does not tell its selector.
 bool chooses_by_cosine(const Record& record) {
-  return record.spec.select == "gala" || record.spec.select.starts_with("gala:");
+  const std::string& select = record.spec.select;
+  return select.empty() || select == "gala" || select.starts_with("gala:");
 }
 
 Json series_of(const Record& record, LayerSets& sets) {

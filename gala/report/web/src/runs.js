@@ -201,6 +201,12 @@ function runCharts(run, index, data) {
   return figure;
 }
 
+// A command adapts to all images, where a protocol may take a part.
+function partNote(run) {
+  const images = Number(/[:,]images=(\d+)/.exec(run.spec.protocol)?.[1] ?? 0);
+  return images > 0 && ` The run took at most ${whole(images)} images of each domain, the command takes all.`;
+}
+
 export function runPage(run, index, data) {
   const metrics = run.metrics;
   return h('article', {class: 'run'},
@@ -219,7 +225,7 @@ export function runPage(run, index, data) {
       fact('Median step', `${short(stepTime(run))} ms`),
       fact('Peak memory', run.cost.peak_memory
         ? `${bytes(run.cost.peak_memory)} (${run.cost.memory_of})` : 'not known')),
-    h('h2', {}, 'Spec'), h('p', {class: 'note'}, 'The run as a command; add the folders of your data and weights.'),
+    h('h2', {}, 'Spec'), h('p', {class: 'note'}, 'The run as a command; add the folders of your data and weights.', partNote(run)),
     copyBlock(commandLine(run)),
     h('details', {}, h('summary', {}, 'Every option'), pairsTable(run.spec, 'Spec of the run')),
     h('h2', {}, 'Numbers'),
