@@ -118,10 +118,11 @@ std::set<std::string> datasets_of(const Selected& selected) {
 void print_unfound(const Selected& selected) {
   for (const HyperChoice& choice : selected.choices) {
     if (choice.found) continue;
-    std::cout << fmt::format(
-        "nothing can be chosen for {} with {}{}\n", choice.scope.row, choice.scope.loss,
-        choice.missing.empty() ? ": its runs lack what the rule goes by"
-                               : ", runs are missing: " + choice.missing.front());
+    std::cout << fmt::format("nothing can be chosen for {}{}{}\n", choice.scope.row,
+                             choice.scope.loss.empty() ? "" : " with " + choice.scope.loss,
+                             choice.missing.empty()
+                                 ? ": its runs lack what the rule goes by"
+                                 : ", runs are missing: " + choice.missing.front());
   }
 }
 

@@ -5,6 +5,28 @@
 
 namespace gala {
 
+/// How one set of DomainBed is split and scored, whichever way its target is named.
+struct DomainBedOptions {
+  std::int64_t trial = 0;
+  double holdout = 0.2;
+  bool augmented = false;
+  bool validation = true;
+  std::int64_t images = 0;
+
+  /// `visit` of an options struct that derives from this one, for the options that are here.
+  template <class Options, class Visitor>
+  static void visit(Visitor&& option) {
+    const auto add = [&]<class T>(const char* name, T DomainBedOptions::*member, const char* help) {
+      option(name, static_cast<T Options::*>(member), help);
+    };
+    add("trial", &DomainBedOptions::trial, "trial seed of the splits");
+    add("holdout", &DomainBedOptions::holdout, "fraction held out");
+    add("augmented", &DomainBedOptions::augmented, "score forgetting on augmented images");
+    add("validation", &DomainBedOptions::validation, "adapt to the source's hold-outs too");
+    add("images", &DomainBedOptions::images, "at most so many of each split; 0: all");
+  }
+};
+
 /// DomainBed as T3A adapts to it: the target environment's `in` split in one online pass, shuffled,
 /// batches of 32, source statistics. Generalisation is scored on the target's `out` split, forgetting
 /// on the `out` splits of the other environments. T3A varies those at random as in training
@@ -12,23 +34,14 @@ namespace gala {
 /// to, from the source model anew: T3A's training-domain validation.
 class DomainBedProtocol : public Protocol {
  public:
-  struct Options {
+  struct Options : DomainBedOptions {
     std::string path;
     std::string env = "0";
-    std::int64_t trial = 0;
-    double holdout = 0.2;
-    bool augmented = false;
-    bool validation = true;
-    std::int64_t images = 0;
     template <class Visitor>
     static void visit(Visitor&& option) {
       option("path", &Options::path, "folder of one set, with one folder an environment");
       option("env", &Options::env, "the target, by name or number");
-      option("trial", &Options::trial, "trial seed of the splits");
-      option("holdout", &Options::holdout, "fraction held out");
-      option("augmented", &Options::augmented, "score forgetting on augmented images");
-      option("validation", &Options::validation, "adapt to the source's hold-outs too");
-      option("images", &Options::images, "at most so many of each split; 0: all");
+      DomainBedOptions::visit<Options>(option);
     }
   };
   explicit DomainBedProtocol(const Options& options) : options_(options) {}

@@ -5,7 +5,6 @@
 
 #include "gala/data/array_dataset.h"
 #include "gala/data/image_folder.h"
-#include "gala/protocol/domainbed.h"
 
 namespace gala {
 namespace {
@@ -63,14 +62,11 @@ TestBed TinyDomainBedProtocol::open() const {
   const std::string environment =
       find_folder(path, fmt::format("the environment {}", place.mark),
                   [&](const std::string& folder) { return folder.ends_with(place.mark); });
-  return DomainBedProtocol({.path = path,
-                            .env = environment,
-                            .trial = options_.trial,
-                            .holdout = options_.holdout,
-                            .augmented = options_.augmented,
-                            .validation = options_.validation,
-                            .images = options_.images})
-      .open();
+  DomainBedProtocol::Options options;
+  static_cast<DomainBedOptions&>(options) = options_;
+  options.path = path;
+  options.env = environment;
+  return DomainBedProtocol(options).open();
 }
 
 }  // namespace gala

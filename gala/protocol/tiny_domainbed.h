@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "gala/protocol/protocol.h"
+#include "gala/protocol/domainbed.h"
 
 namespace gala {
 
@@ -17,23 +17,14 @@ constexpr std::array<std::string_view, 6> enum_names(TinyShift) {
 /// for layers. Its runs are DomainBed runs and are shared with them.
 class TinyDomainBedProtocol : public Protocol {
  public:
-  struct Options {
+  struct Options : DomainBedOptions {
     std::string root;
     TinyShift shift = TinyShift::kTerraL100;
-    std::int64_t trial = 0;
-    double holdout = 0.2;
-    bool augmented = false;
-    bool validation = true;
-    std::int64_t images = 0;
     template <class Visitor>
     static void visit(Visitor&& option) {
       option("root", &Options::root, "folder with the sets PACS, VLCS and TerraIncognita");
       option("shift", &Options::shift, "which of the six");
-      option("trial", &Options::trial, "trial seed of the splits");
-      option("holdout", &Options::holdout, "fraction held out");
-      option("augmented", &Options::augmented, "score forgetting on augmented images");
-      option("validation", &Options::validation, "adapt to the source's hold-outs too");
-      option("images", &Options::images, "at most so many of each split; 0: all");
+      DomainBedOptions::visit<Options>(option);
     }
   };
   explicit TinyDomainBedProtocol(const Options& options) : options_(options) {}

@@ -88,8 +88,8 @@ Figure cost_figure(const std::vector<TableSet>& tables) {
                     provenance_text(record, "device"));
     if (!panels.contains(label)) order.push_back(label);
     Panel& panel = panels[label];
-    if (!panel.costs.contains(shown.method)) panel.methods.push_back(shown.method);
-    Costs& costs = panel.costs[shown.method];
+    if (!panel.costs.contains(shown.name)) panel.methods.push_back(shown.name);
+    Costs& costs = panel.costs[shown.name];
     for (const auto& [part, time] : record.cost.parts) {
       if (std::isfinite(time)) costs.parts[part].push_back(time);
     }

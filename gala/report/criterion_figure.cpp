@@ -122,6 +122,7 @@ Chart example_chart() {
       {"field", "layer"},
       {"type", "nominal"},
       {"title", nullptr},
+      {"legend", {{"columns", 1}}},
       {"scale",
        {{"domain", {kLayers[0].name, kLayers[1].name}}, {"range", {"#0f8a80", "#d9542b"}}}}};
   spec["layer"] = Json::array();

@@ -42,8 +42,8 @@ Figure time_figure(const std::vector<Record>& records, const std::vector<ShownRu
           (!run.loss.empty() && run.loss != first.loss)) {
         continue;
       }
-      methods.push_back(run.method);
-      chart.runs.push_back({run.method, index_of(records, run.record)});
+      methods.push_back(run.name);
+      chart.runs.push_back({run.name, index_of(records, run.record)});
     }
     chart.colours = method_colours(methods);
     figure.charts.push_back(std::move(chart));
@@ -71,7 +71,10 @@ std::vector<Figure> layer_figures(const std::vector<Record>& records,
                 "Steps from left to right, layers from input to output. Orange: several layers at "
                 "once (the step that opens a window); grey: none passed; red: refused.",
                 {}};
-  Figure counts{"counts", "How often each layer moved", "Choices of GALA by layer and block.", {}};
+  Figure counts{"counts",
+                "How often each layer moved",
+                "Steps at which GALA moved a layer by its whole update.",
+                {}};
   Figure path{
       "displacement",
       "Where the updates lead",
@@ -150,7 +153,8 @@ void add_shown(const Table& table, std::vector<ShownRun>& shown) {
       if (row.cells[c].runs.empty()) continue;
       const Record* record = row.cells[c].runs.front();
       const std::string loss = loss_name(record->labels.loss);
-      shown.push_back({table.id, record->labels.dataset, loss, row.method, record});
+      shown.push_back(
+          {table.id, record->labels.dataset, loss, row.method, row.full_name(), record});
     }
   }
 }

@@ -63,6 +63,7 @@ Figure cost_figure(const std::vector<TableSet>& tables);
 /// A run that stands in the first variant of a table, with the names it has there.
 struct ShownRun {
   std::string table, data, loss, method;
+  std::string name;  ///< the method's, with its group where it has one
   const Record* record = nullptr;
 };
 /// The first run of every cell that has one; of the paper's Tables 1 to 3, and where these are empty

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "gala/report/page.h"
@@ -13,8 +14,11 @@ using Cells = std::vector<std::vector<const Record*>>;
 std::string link_to(const Cell& cell, Cells& cells) {
   if (cell.runs.empty()) return "";
   if (cell.runs.size() == 1) return "#run/" + percent_encoded(cell.runs.front()->key);
-  cells.push_back(cell.runs);
-  return fmt::format("#cell/{}", cells.size() - 1);
+  // Several numbers may rest on the same runs.
+  const auto found = std::find(cells.begin(), cells.end(), cell.runs);
+  const auto number = found - cells.begin();
+  if (found == cells.end()) cells.push_back(cell.runs);
+  return fmt::format("#cell/{}", number);
 }
 
 /// What the pointer shows: interval, hyper-parameters, number of runs.
@@ -54,7 +58,7 @@ std::string cell_html(const Cell& cell, const Column& column, bool deviations, C
   if (!cell.has_value()) classes += " none";
   std::string out = fmt::format("<td class=\"{}\"", classes);
   if (cell.has_value() && std::isfinite(cell.value)) {
-    out += fmt::format(" data-value=\"{}\"", cell.value);
+    out += fmt::format(" data-value=\"{:.12g}\"", cell.value);
   }
   const std::string title = hint(cell, column);
   if (!title.empty()) out += fmt::format(" title=\"{}\"", title);

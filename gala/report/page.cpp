@@ -29,6 +29,14 @@ std::string script_digest(const std::string& script) {
 
 std::string verdicts_html(const std::vector<Verdict>& verdicts) {
   if (verdicts.empty()) return "";
+  const bool any = std::any_of(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
+    return verdict.kind != Verdict::Kind::kNotRun;
+  });
+  if (!any) {
+    return "<p class=\"note\">None of the paper’s benchmarks is among these runs: there is nothing "
+           "to "
+           "compare with its numbers.</p>";
+  }
   std::string out = "<ul class=\"verdicts\">";
   for (const Verdict& verdict : verdicts) {
     const char* kind = verdict.kind == Verdict::Kind::kAgrees    ? "agrees"
@@ -76,8 +84,7 @@ std::string variant_html(const Table& table, bool shown, Cells& cells) {
 }
 
 std::string set_html(const TableSet& set, Cells& cells) {
-  std::string out =
-      fmt::format("<h3>{}</h3><div data-variants>", escape_html(set.variants.front().title));
+  std::string out = "<div data-variants>";
   for (std::size_t i = 0; i < set.variants.size(); ++i) {
     out += variant_html(set.variants[i], i == 0, cells);
   }
@@ -119,6 +126,11 @@ std::string switch_html(const std::vector<TableSet>& tables, const char* name, c
   return out + "</select></label>";
 }
 
+bool was_run(const TableSet& set) {
+  return std::any_of(set.variants.begin(), set.variants.end(),
+                     [](const Table& table) { return table.measured() > 0; });
+}
+
 std::string tables_html(const PageContent& content, Cells& cells) {
   if (content.tables.empty()) return "";
   std::string out = "<section id=\"tables\"><h2>Tables</h2>";
@@ -126,8 +138,20 @@ std::string tables_html(const PageContent& content, Cells& cells) {
       switch_html(content.tables, "rule", "Hyper-parameters chosen", &Table::rule) +
       switch_html(content.tables, "norm", "Norm mode", &Table::norm);
   if (!switches.empty()) out += "<div class=\"switches\">" + switches + "</div>";
-  for (const TableSet& set : content.tables) out += set_html(set, cells);
-  return out + "</section>";
+  std::string not_run;
+  for (const TableSet& set : content.tables) {
+    if (was_run(set)) {
+      out += fmt::format("<h3>{}</h3>{}", escape_html(set.variants.front().title),
+                         set_html(set, cells));
+    } else {
+      not_run += fmt::format("<details><summary>{}</summary>{}</details>",
+                             escape_html(set.variants.front().title), set_html(set, cells));
+    }
+  }
+  if (!not_run.empty()) {
+    out += "<h3>Not run</h3><p class=\"caption\">Tables of the paper without a number of ours.</p>";
+  }
+  return out + not_run + "</section>";
 }
 
 std::string figures_html(const std::vector<Figure>& figures) {
@@ -159,13 +183,28 @@ std::string overview_html(const PageContent& content, Cells& cells) {
   return out + notes_html(content.notes) + "</section>";
 }
 
-/// How many bytes of JSON the series of runs may take, so that a page of a usual store stays below
-/// two megabytes. Measured: packed, series take 0.3 of their JSON and a run without them 90 bytes.
-std::size_t room_for_series(std::size_t so_far, const PageContent& content) {
-  constexpr double kPage = 1.95e6, kRun = 90, kShare = 0.3, kLeast = 6e5, kMost = 4e6;
-  const double left =
-      kPage - static_cast<double>(so_far) - kRun * static_cast<double>(content.records->size());
-  return static_cast<std::size_t>(std::clamp(left / kShare, kLeast, kMost));
+std::string packed(const nlohmann::ordered_json& data) {
+  return base64(gzip(data.dump()));
+}
+
+/// The page's data, packed, with as many series as let a page whose other parts take `so_far` bytes
+/// stay below two megabytes. Traces do not count: a store has few of them, and whoever asked for one
+/// wants to see it.
+std::string data_text(const PageContent& content, const Cells& cells, std::size_t so_far) {
+  constexpr double kPage = 1.9e6, kLeast = 2e5, kMost = 4e6;
+  nlohmann::ordered_json data = page_data(content, cells);
+  const double runs = static_cast<double>(packed(data).size());
+  const double left = kPage - static_cast<double>(so_far) - runs;
+  double room = kMost;
+  for (;;) {
+    set_series(data, content, static_cast<std::size_t>(room));
+    const double taken = static_cast<double>(packed(data).size()) - runs;
+    if (taken <= left || room <= kLeast) break;
+    // How well series pack differs from store to store, so it is taken from what was just tried.
+    room = std::max(kLeast, 0.95 * room * left / taken);
+  }
+  add_traces(data, content);
+  return packed(data);
 }
 
 std::string head_html(const std::string& title, const std::string& script) {
@@ -223,10 +262,8 @@ std::string make_page(const PageContent& content) {
   out +=
       "</pre></details></footer>\n<noscript><p class=\"problem\">Plots and run pages need "
       "JavaScript; the tables do not.</p></noscript>\n";
-  const std::string data =
-      page_data(content, cells, room_for_series(out.size() + script.size(), content)).dump();
-  out +=
-      fmt::format("<script type=\"text/plain\" id=\"gala-data\">{}</script>\n", base64(gzip(data)));
+  out += fmt::format("<script type=\"text/plain\" id=\"gala-data\">{}</script>\n",
+                     data_text(content, cells, out.size() + script.size()));
   return out + "<script>" + script + "</script>\n</body>\n</html>\n";
 }
 

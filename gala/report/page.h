@@ -29,12 +29,27 @@ struct PageContent {
 /// ConfigError when the program was built without Node, saying what is missing.
 std::string make_page(const PageContent& content);
 
-/// The data of the page's runs, with the series of those that fit: first the ones that figures draw,
-/// then those of the tables, then the others in store order, as long as they take no more than `room`
-/// bytes of JSON. `cells` lists the runs behind a number.
+/// The data of the page but for series and traces: all runs, charts, and the runs behind the numbers
+/// that `cells` lists.
 nlohmann::ordered_json page_data(const PageContent& content,
-                                 const std::vector<std::vector<const Record*>>& cells,
-                                 std::size_t room);
+                                 const std::vector<std::vector<const Record*>>& cells);
+
+/// Puts the series of those runs that fit into the page's data, in place of any there: first of the
+/// runs that figures draw, then of those in tables, then of the others in store order, as long as they
+/// take no more than `room` bytes of JSON.
+void set_series(nlohmann::ordered_json& data, const PageContent& content, std::size_t room);
+
+/// Adds the traces of the runs whose series are there.
+void add_traces(nlohmann::ordered_json& data, const PageContent& content);
+
+/// Records without their series as {count, columns}. A column is {at: [field] or [group, field],
+/// values, of}: run i has values[of[i]], or values[i] without `of`; -1 or null where it has none.
+nlohmann::ordered_json page_runs(const std::vector<Record>& records);
+
+/// Any JSON with its texts cleaned.
+nlohmann::ordered_json cleaned(const nlohmann::json& json);
+/// To so many significant digits.
+double rounded(double value, int digits);
 
 /// A table as HTML. Numbers link to their runs: to the run, or to entry #cell/N of `cells`.
 std::string table_html(const Table& table, std::vector<std::vector<const Record*>>& cells);

@@ -9,75 +9,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Any JSON with its texts cleaned.
-Json cleaned(const nlohmann::json& json) {
-  if (json.is_string()) return clean_text(json.get<std::string>());
-  if (json.is_object()) {
-    Json object = Json::object();
-    for (const auto& [name, value] : json.items()) object[clean_text(name)] = cleaned(value);
-    return object;
-  }
-  if (json.is_array()) {
-    Json list = Json::array();
-    for (const auto& value : json) list.push_back(cleaned(value));
-    return list;
-  }
-  return json;
-}
-
-Json scores(const std::vector<Score>& list) {
-  Json json = Json::array();
-  for (const Score& score : list) {
-    json.push_back({clean_text(score.name), score.images, score.correct});
-  }
-  return json;
-}
-
-Json metrics(const Record& record) {
-  Json json = Json::object();
-  const auto add = [&](const char* name, std::optional<double> value) {
-    if (value && std::isfinite(*value)) json[name] = *value;
-  };
-  add("accuracy", record.accuracy());
-  add("error", record.error());
-  add("generalisation", record.generalisation());
-  add("forgetting", record.forgetting());
-  add("validation", record.validation_accuracy());
-  return json;
-}
-
-Json run_to_json(const Record& record) {
-  Json json = {{"key", clean_text(record.key)},
-               {"labels", cleaned(record.labels.to_json())},
-               {"spec", cleaned(record.spec.to_json())},
-               {"metrics", metrics(record)},
-               {"domains", scores(record.domains)}};
-  if (record.held_out) json["held_out"] = scores({*record.held_out}).front();
-  if (record.source) {
-    json["source"] = {{"before", scores(record.source->before)},
-                      {"after", scores(record.source->after)}};
-  }
-  if (!record.validation.empty()) json["validation"] = scores(record.validation);
-  json["steps"] = record.steps;
-  json["refused"] = record.refused;
-  json["skipped"] = record.skipped;
-  json["guard"] = {{"judgements", record.guard.judgements},
-                   {"collapses", record.guard.collapses},
-                   {"rollbacks", record.guard.rollbacks},
-                   {"stopped", record.guard.stopped},
-                   {"events", Json::array()}};
-  for (const auto& event : record.guard.events) json["guard"]["events"].push_back(cleaned(event));
-  json["cost"] = {{"step_median_ms", record.cost.step_median}};
-  if (record.cost.peak_memory > 0) {
-    json["cost"]["peak_memory"] = record.cost.peak_memory;
-    json["cost"]["memory_of"] = clean_text(record.cost.memory_of);
-  }
-  json["provenance"] = cleaned(record.provenance);
-  json["data_hash"] = clean_text(record.data_hash);
-  if (!record.trace.empty()) json["trace"] = clean_text(record.trace);
-  return json;
-}
-
 /// Sets of layers, each kept once.
 class LayerSets {
  public:
@@ -99,11 +30,12 @@ class LayerSets {
   Json sets_ = Json::array();
 };
 
-/// Four digits are enough to draw.
-double rounded(double value) {
-  if (!std::isfinite(value) || value == 0) return value;
-  const double power = std::pow(10.0, 3 - std::floor(std::log10(std::abs(value))));
-  return std::isfinite(power) ? std::round(value * power) / power : value;
+constexpr int kDigits = 4;  // enough to draw
+
+/// Gaps and thresholds of other selectors are not those of cosines. A trace does not tell its selector.
+bool chooses_by_cosine(const Record& record) {
+  const std::string& select = record.spec.select;
+  return select.empty() || select == "gala" || select.starts_with("gala:");
 }
 
 Json series_of(const Record& record, LayerSets& sets) {
@@ -114,11 +46,12 @@ Json series_of(const Record& record, LayerSets& sets) {
                {"choices", record.choices}};
   for (const LayerUse& layer : record.layers) {
     json["chosen"].push_back(layer.chosen);
-    json["path"].push_back(rounded(layer.path));
-    json["net"].push_back(rounded(layer.net));
+    json["path"].push_back(rounded(layer.path, kDigits));
+    json["net"].push_back(rounded(layer.net, kDigits));
   }
-  json["gap"] = {
-      {"steps", record.gap.steps}, {"zero", record.gap.zero}, {"decades", record.gap.decades}};
+  const bool by_cosine = chooses_by_cosine(record);
+  const GapSummary gap = by_cosine ? record.gap : GapSummary{};
+  json["gap"] = {{"steps", gap.steps}, {"zero", gap.zero}, {"decades", gap.decades}};
   Json images = Json::array(), borders = Json::array();
   for (const std::int64_t size : record.over_time.images) {
     if (!images.empty() && images.back()[0] == size) {
@@ -131,9 +64,8 @@ Json series_of(const Record& record, LayerSets& sets) {
     borders.push_back({batch, clean_text(name)});
   }
   json["time"] = {{"images", images}, {"correct", record.over_time.correct}, {"borders", borders}};
-  if (const auto threshold = spec_number(record.spec.select, "threshold")) {
-    json["threshold"] = *threshold;
-  }
+  const auto threshold = spec_number(record.spec.select, "threshold");
+  if (by_cosine && threshold) json["threshold"] = *threshold;
   return json;
 }
 
@@ -164,26 +96,9 @@ std::vector<std::size_t> by_importance(const PageContent& content) {
 }  // namespace
 
 nlohmann::ordered_json page_data(const PageContent& content,
-                                 const std::vector<std::vector<const Record*>>& cells,
-                                 std::size_t room) {
+                                 const std::vector<std::vector<const Record*>>& cells) {
   const std::vector<Record>& records = *content.records;
-  Json data = {{"runs", Json::array()}, {"details", Json::object()}};
-  for (const Record& record : records) data["runs"].push_back(run_to_json(record));
-  LayerSets sets;
-  std::size_t used = 0;
-  for (const std::size_t number : by_importance(content)) {
-    Json series = series_of(records[number], sets);
-    used += series.dump().size();
-    if (used > room) break;
-    // Traces do not count: a store has few of them, and whoever asked for one wants to see it.
-    const auto cosines = content.cosines.find(records[number].key);
-    if (cosines != content.cosines.end() && !cosines->second.steps.empty()) {
-      series["trace"] = cosines->second.to_json();
-    }
-    data["details"][std::to_string(number)] = std::move(series);
-  }
-  data["layer_sets"] = sets.take();
-  data["cells"] = Json::array();
+  Json data = {{"runs", page_runs(records)}, {"cells", Json::array()}};
   for (const auto& cell : cells) {
     Json list = Json::array();
     for (const Record* record : cell) list.push_back(record - records.data());
@@ -197,6 +112,30 @@ nlohmann::ordered_json page_data(const PageContent& content,
     data["figures"][figure.id] = std::move(charts);
   }
   return data;
+}
+
+void set_series(nlohmann::ordered_json& data, const PageContent& content, std::size_t room) {
+  const std::vector<Record>& records = *content.records;
+  Json details = Json::object();
+  LayerSets sets;
+  std::size_t used = 0;
+  for (const std::size_t number : by_importance(content)) {
+    Json series = series_of(records[number], sets);
+    used += series.dump().size();
+    if (used > room) break;
+    details[std::to_string(number)] = std::move(series);
+  }
+  data["details"] = std::move(details);
+  data["layer_sets"] = sets.take();
+}
+
+void add_traces(nlohmann::ordered_json& data, const PageContent& content) {
+  for (auto& [number, series] : data["details"].items()) {
+    const auto cosines = content.cosines.find((*content.records)[std::stoul(number)].key);
+    if (cosines != content.cosines.end() && !cosines->second.steps.empty()) {
+      series["trace"] = cosines->second.to_json();
+    }
+  }
 }
 
 }  // namespace gala

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
+#include "gala/base/options.h"
 #include "gala/report/table_parts.h"
 
 namespace gala {
@@ -38,7 +40,7 @@ Table plan_table(const Pool& pool, const std::string& plan) {
   std::vector<Place> places;
   using Line = std::tuple<std::string, std::string, std::string>;
   std::vector<Line> lines;
-  for (const PoolRun& run : pool.runs()) {
+  for (const PoolRun& run : pool.candidates()) {
     const Place place{run.labels->dataset, run.labels->backbone};
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
     const Line line{run.labels->group, run.loss, run.labels->row};
@@ -54,8 +56,17 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     return std::ssize(blocks) - 1;
   };
   for (const Line& line : lines) block_of(line);
+  // Within it numbers by their size, before words.
+  const auto place_of = [&](const Line& line) {
+    double number = std::numeric_limits<double>::infinity();
+    parse_value(std::get<2>(line), number);
+    return std::pair(block_of(line), number);
+  };
   std::stable_sort(lines.begin(), lines.end(),
-                   [&](const Line& a, const Line& b) { return block_of(a) < block_of(b); });
+                   [&](const Line& a, const Line& b) { return place_of(a) < place_of(b); });
+  const bool grouped = std::any_of(lines.begin(), lines.end(),
+                                   [](const Line& line) { return !std::get<0>(line).empty(); });
+  if (!grouped) table.heads.erase(table.heads.begin());
   bool errors = false;
   for (const Place& place : places) {
     const bool error =
@@ -72,8 +83,10 @@ Table plan_table(const Pool& pool, const std::string& plan) {
       errors ? "Error" : "Accuracy");
   std::vector<int> block;
   for (const auto& [group, loss, name] : lines) {
-    Row row{{group.empty() ? "–" : group, loss.empty() ? "–" : loss, name}, {}, false};
+    Row row{{loss.empty() ? "–" : loss, name}, {}, false};
+    if (grouped) row.heads.insert(row.heads.begin(), group.empty() ? "–" : group);
     row.loss = loss;
+    row.group = group;
     row.method = name;
     block.push_back(static_cast<int>(block_of({group, loss, name})));
     row.border = block.size() == 1 || block.back() != block[block.size() - 2];

@@ -38,6 +38,8 @@ class Pool {
   /// True when runs were made, but the rule could choose none of them.
   bool undecided(const PoolQuery& query) const;
   const std::vector<PoolRun>& runs() const { return runs_; }
+  /// All of its plans, in store order, whatever the rule chose.
+  const std::vector<PoolRun>& candidates() const { return all_; }
   bool empty() const { return all_.empty(); }
   bool has_grid() const { return has_grid_; }
   /// Norm modes of the adapting runs.

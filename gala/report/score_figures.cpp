@@ -173,12 +173,12 @@ void add_gains(const Table& table, std::size_t column, GainPanel& panel) {
     std::vector<double> before;
     for (const Record* record : source->cells[column].runs)
       before.push_back(100 * record->accuracy());
-    panel.values.push_back({{"method", row.method},
+    panel.values.push_back({{"method", row.full_name()},
                             {"loss", row.loss.empty() ? "none" : row.loss},
                             {"backbone", row.cells[column].runs.front()->labels.backbone},
                             {"gain", mine->first - mean(before)},
                             {"forgetting", mine->second}});
-    add_name(panel.methods, row.method);
+    add_name(panel.methods, row.full_name());
   }
 }
 

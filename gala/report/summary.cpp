@@ -158,6 +158,18 @@ const Table* first_variant(const std::vector<TableSet>& tables, const std::strin
   return nullptr;
 }
 
+/// "3.41 million"; smaller numbers in full: "84,000".
+std::string count_text(std::int64_t count) {
+  if (count >= 1'000'000) return fmt::format("{:.2f} million", static_cast<double>(count) / 1e6);
+  return count < 1000 ? fmt::format("{}", count)
+                      : fmt::format("{},{:03}", count / 1000, count % 1000);
+}
+
+std::string time_text(double hours) {
+  return hours < 1 ? fmt::format("{:.0f} min", std::ceil(60 * hours))
+                   : fmt::format("{:.1f} h", hours);
+}
+
 }  // namespace
 
 std::vector<Verdict> make_verdicts(const std::vector<TableSet>& tables) {
@@ -174,15 +186,15 @@ std::vector<Verdict> make_verdicts(const std::vector<TableSet>& tables) {
       if (!run && table->columns[c].name != "Mean") missing.push_back(table->columns[c].name);
     }
     if (!missing.empty()) {
-      verdicts.push_back({fmt::format("{}", fmt::join(missing, ", ")), Verdict::Kind::kOpen, "",
-                          "Not run: no record of GALA."});
+      verdicts.push_back({fmt::format("{}", fmt::join(missing, ", ")), Verdict::Kind::kNotRun, "",
+                          "Not run: no record of GALA as in the paper's table."});
     }
   }
   if (const Table* study = first_variant(tables, "table3")) {
     if (study->measured() > 0)
       verdicts.push_back(judge_study(*study));
     else
-      verdicts.push_back({"Tiny-DomainBed, blocks", Verdict::Kind::kOpen, "", "Not run."});
+      verdicts.push_back({"Tiny-DomainBed, blocks", Verdict::Kind::kNotRun, "", "Not run."});
   }
   return verdicts;
 }
@@ -259,8 +271,8 @@ std::vector<std::pair<std::string, std::string>> describe_records(
           {"Data", list(data)},
           {"Networks", list(networks)},
           {"Devices", list(devices)},
-          {"Images answered", fmt::format("{:.2f} million", static_cast<double>(images) / 1e6)},
-          {"Run time", fmt::format("{:.1f} h", hours)},
+          {"Images answered", count_text(images)},
+          {"Run time", time_text(hours)},
           {"Made", first == last ? first : first + " to " + last},
           {"Commits", list(commits)}};
 }

@@ -11,7 +11,8 @@ struct Verdict {
   enum class Kind {
     kAgrees,   ///< GALA stands to the source model and to all layers as in the paper
     kDiffers,  ///< in at least one comparison it does not
-    kOpen      ///< not run, or nothing to compare with
+    kOpen,     ///< nothing to compare with
+    kNotRun    ///< no number of ours
   };
   std::string benchmark;
   Kind kind = Kind::kOpen;

@@ -48,6 +48,10 @@ struct Row {
   bool border = false;             ///< a line stands above it
   std::string loss = {};           ///< as tables name it; empty where nothing adapts
   std::string method = {};         ///< "GALA"
+  std::string group = {};          ///< what the method is one of: "Window size"; often empty
+
+  /// "Window size: 5", "GALA": says what it is without the table.
+  std::string full_name() const { return group.empty() ? method : group + ": " + method; }
 };
 
 /// A table of results. Every printer prints the same one.

@@ -54,7 +54,7 @@ Json time_template() {
                              {"angle", 325},
                              {"align", "left"},
                              {"baseline", "bottom"},
-                             {"limit", 90},
+                             {"limit", 110},
                              {"clip", false}}},
                            {"encoding",
                             {{"x", quantity("middle", "batch")},
@@ -93,7 +93,7 @@ Json counts_template() {
   Json spec = chart_base("How often each layer was chosen", 300);
   spec["data"] = {{"name", "main"}};
   spec["mark"] = {{"type", "bar"}, {"tooltip", true}};
-  Json x = quantity("chosen", "steps at which it moved by its whole update");
+  Json x = quantity("chosen", "steps");
   x["axis"] = {{"tickMinStep", 1}};
   spec["encoding"] = {{"y", layer_axis()}, {"x", x}, {"color", block_colour()}};
   return spec;
@@ -136,10 +136,10 @@ Json displacement_template() {
 Json gap_template() {
   Json spec = chart_base("Distribution of the gap between the two best cosines", 240);
   spec["data"] = {{"name", "main"}};
-  spec["mark"] = {{"type", "bar"}, {"opacity", 0.75}};
+  spec["mark"] = {{"type", "bar"}};
   spec["encoding"] = {
       {"x",
-       {{"field", "from"},
+       {{"field", "left"},
         {"type", "quantitative"},
         {"bin", {{"binned", true}, {"step", 1}}},
         {"title", "gap, powers of ten"},
@@ -148,7 +148,7 @@ Json gap_template() {
          {{"labelExpr", "datum.value == -18 ? 'tie' : '1e' + datum.value"},
           {"values", {-18, -15, -12, -9, -6, -3, 0}},
           {"grid", false}}}}},
-      {"x2", {{"field", "to"}}},
+      {"x2", {{"field", "right"}}},
       {"y",
        {{"field", "share"},
         {"type", "quantitative"},

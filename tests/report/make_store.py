@@ -256,11 +256,18 @@ def fill(maker, count):
     while sum(line["kind"] == "run" for line in maker.lines) < count:
         number += 1
         environment = ENVIRONMENTS["PACS"][number % 4]
-        maker.run(f"sweep{number % 7}", f"method {number // 7 % 9}", benchmark="domainbed", dataset="PACS",
-                  backbone="ResNet-18", environment=environment, trial=number // 250,
-                  loss=("pseudo_label", "shot")[number % 2], select="gala:threshold=0.75",
-                  optimizer=f"adam:rate={RATES[number % 3]}", hyper={"rate": RATES[number % 3]},
-                  accuracy=0.5 + 0.4 * maker.random.random())
+        record = maker.run(f"sweep{number % 7}", f"method {number // 7 % 9}", benchmark="domainbed", dataset="PACS",
+                           backbone="ResNet-18", environment=environment, trial=number // 250,
+                           loss=("pseudo_label", "shot")[number % 2], select="gala:threshold=0.75",
+                           optimizer=f"adam:rate={RATES[number % 3]}", hyper={"rate": RATES[number % 3]},
+                           accuracy=0.5 + 0.4 * maker.random.random())
+        # As in a real store, no two runs take the same time and memory or end at the same moment.
+        record["cost"].update(step_median_ms=maker.random.gauss(43.6, 1),
+                              peak_memory=8_000_000_000 + maker.random.randrange(10 ** 8))
+        minute = number * 3
+        record["provenance"]["date"] = (f"2026-02-{1 + minute // 1440 % 28:02}T{minute // 60 % 24:02}:{minute % 60:02}:"
+                                        f"{maker.random.randrange(60):02}Z")
+        record["source"]["after"][0]["correct"] -= maker.random.randrange(500)
 
 
 def main():

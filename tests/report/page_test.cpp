@@ -76,6 +76,51 @@ TEST(Page, AsksNothingOfOtherMachines) {
   }
 }
 
+TEST(Page, WhatWasRunStandsBeforeWhatWasNot) {
+  if (!page_assets_problem().empty()) GTEST_SKIP() << page_assets_problem();
+  const std::string page = page_of({made_up({.plan = "mine", .row = "a"}, 700)});
+  EXPECT_LT(page.find("<h3>Plan mine</h3>"), page.find("<h3>Not run</h3>"));
+  EXPECT_NE(page.find("<details><summary>Table 1: DomainBed</summary>"), std::string::npos);
+  // Nothing to judge: no verdicts.
+  EXPECT_EQ(count(page, "class=\"verdicts\""), 0U);
+  EXPECT_EQ(count(page, "None of the paper’s benchmarks"), 1U);
+}
+
+TEST(Page, OnlyAChoiceByCosineHasGapAndThreshold) {
+  std::vector<Record> records = {made_up({}, 1), made_up({.row = "AutoSNR"}, 2)};
+  records[0].spec.select = "gala:threshold=0.75,window=20";
+  records[1].spec.select = "auto_snr:threshold=0.5";
+  for (Record& record : records) record.gap.steps = record.gap.zero = 9;
+  PageContent content{};
+  content.records = &records;
+  nlohmann::ordered_json data;
+  set_series(data, content, 1'000'000);
+  EXPECT_EQ(data["details"]["0"]["gap"]["steps"], 9);
+  EXPECT_EQ(data["details"]["0"]["threshold"], 0.75);
+  EXPECT_EQ(data["details"]["1"]["gap"]["steps"], 0);
+  EXPECT_FALSE(data["details"]["1"].contains("threshold"));
+}
+
+TEST(Page, RunsAreColumnsOfSharedValues) {
+  std::vector<Record> records;
+  for (const char* row : {"GALA", "ERM", "GALA", "GALA"})
+    records.push_back(made_up({.row = row}, 7));
+  records[1].held_out.reset();
+  const nlohmann::ordered_json runs = page_runs(records);
+  EXPECT_EQ(runs["count"], 4);
+  const auto column = [&](const nlohmann::ordered_json& at) -> nlohmann::ordered_json {
+    for (const auto& one : runs["columns"]) {
+      if (one["at"] == at) return one;
+    }
+    return {};
+  };
+  const auto rows = column({"labels", "row"});
+  EXPECT_EQ(rows["values"], nlohmann::ordered_json({"GALA", "ERM"}));
+  EXPECT_EQ(rows["of"], nlohmann::ordered_json({0, 1, 0, 0}));
+  EXPECT_EQ(column({"domains", "correct"})["values"], nlohmann::ordered_json({{7}}));
+  EXPECT_EQ(column({"held_out", "sets"})["of"], nlohmann::ordered_json({0, -1, 0, 0}));
+}
+
 TEST(Page, WithoutTheScriptTheReasonIsGiven) {
   if (page_assets_problem().empty()) GTEST_SKIP() << "the script is there";
   try {
@@ -90,9 +135,12 @@ TEST(Page, SeriesAreLeftOutWhenThereIsNoRoom) {
   const std::vector<Record> records = {made_up({}, 1), made_up({.row = "ERM", .loss = ""}, 2)};
   PageContent content{};
   content.records = &records;
-  EXPECT_EQ(page_data(content, {}, 1'000'000)["details"].size(), 2U);
-  EXPECT_EQ(page_data(content, {}, 10)["details"].size(), 0U);
-  EXPECT_EQ(page_data(content, {}, 10)["runs"].size(), 2U);
+  nlohmann::ordered_json data = page_data(content, {});
+  EXPECT_EQ(data["runs"]["count"], 2);
+  set_series(data, content, 1'000'000);
+  EXPECT_EQ(data["details"].size(), 2U);
+  set_series(data, content, 10);
+  EXPECT_EQ(data["details"].size(), 0U);
 }
 
 TEST(Page, Base64IsThatOfTheStandard) {

@@ -206,6 +206,50 @@ TEST(Tables, OtherPlansGetATableOfTheirOwn) {
   EXPECT_TRUE(feeds("table4_continual", "table4"));
 }
 
+TEST(Tables, APlansRowsStandInStoreOrderButNumbersBySize) {
+  std::vector<Record> records;
+  for (const char* rate : {"1e-4", "1e-3"}) {
+    records.push_back(made_up({.plan = "mine", .row = "tuned", .hyper = {{"rate", rate}}}, 700));
+  }
+  for (const char* row : {"never", "20", "5", "other"}) {
+    records.push_back(made_up({.plan = "mine", .row = row}, 800));
+  }
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  std::vector<std::string> rows;
+  for (const Row& row : table.rows) rows.push_back(row.method);
+  EXPECT_EQ(rows, (std::vector<std::string>{"5", "20", "tuned", "never", "other"}));
+  // No group, no column for it.
+  EXPECT_EQ(table.heads, (std::vector<std::string>{"TTA", "Method"}));
+}
+
+TEST(Tables, SayWhenOnlyAPartOfTheDataWasUsed) {
+  std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700)};
+  records[0].spec.protocol = "continual:set=cifar10,images=400";
+  const auto notes = find(make_tables(records), "plan-mine").variants[0].notes;
+  const auto part = [](const std::string& note) { return note.find("images=400") != note.npos; };
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), part));
+  records[0].spec.protocol = "continual:set=cifar10,images=0";
+  const auto whole = find(make_tables(records), "plan-mine").variants[0].notes;
+  EXPECT_FALSE(std::any_of(whole.begin(), whole.end(), [](const std::string& note) {
+    return note.find("images=") != note.npos;
+  }));
+}
+
+TEST(Summary, CountsAndTimesAreReadable) {
+  Record record = made_up({}, 700);
+  record.cost.total = 90'000;  // a minute and a half
+  std::map<std::string, std::string> facts;
+  for (const auto& [name, text] : describe_records({record})) facts[name] = text;
+  EXPECT_EQ(facts["Images answered"], "1,000");
+  EXPECT_EQ(facts["Run time"], "2 min");
+  record.domains[0].images = 12'340'000;
+  record.cost.total = 5.4e6;
+  for (const auto& [name, text] : describe_records({record})) facts[name] = text;
+  EXPECT_EQ(facts["Images answered"], "12.34 million");
+  EXPECT_EQ(facts["Run time"], "1.5 h");
+}
+
 TEST(Summary, SaysWhetherTheOrderIsThePapers) {
   std::vector<Record> records;
   for (const std::string& target : kTargets) {
@@ -226,7 +270,7 @@ TEST(Summary, SaysWhetherTheOrderIsThePapers) {
   EXPECT_EQ(verdict.mark, "1 of 2 comparisons as in the paper");
   const std::vector<Record> none;
   for (const Verdict& open : make_verdicts(make_tables(none))) {
-    EXPECT_EQ(open.kind, Verdict::Kind::kOpen);
+    EXPECT_EQ(open.kind, Verdict::Kind::kNotRun);
   }
 }
 

@@ -11,6 +11,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 const result = await build({
   entryPoints: [join(here, 'src/main.js')], bundle: true, minify: true, format: 'iife',
   target: 'es2022', write: false, metafile: true, legalComments: 'none', logLevel: 'error',
+  // Vega-Lite asks for the whole of Vega, where the page needs a part.
+  alias: {vega: join(here, 'src/vega.js')},
 });
 const style = await build({
   entryPoints: [join(here, 'style.css')], minify: true, write: false, logLevel: 'error',

@@ -17,10 +17,10 @@ function config(dark, width) {
     view: {stroke: null},
     axis: {labelColor: soft, titleColor: soft, gridColor: line, domainColor: line, tickColor: line,
            labelFontSize: 11, titleFontSize: 11, titleFontWeight: 500, titlePadding: 8,
-           labelLimit: 150, labelPadding: 5},
+           labelLimit: 150, labelPadding: 5, labelSeparation: 4},
     legend: {labelColor: text, titleColor: soft, labelFontSize: 11, titleFontSize: 11,
              orient: 'top', labelLimit: 180, symbolStrokeWidth: 2, symbolBaseFillColor: soft,
-             symbolBaseStrokeColor: soft, columns: width < 480 ? 2 : undefined},
+             symbolBaseStrokeColor: soft, columns: width < kNarrow ? 2 : undefined},
     title: {color: text},
     text: {color: text},
     range: {
@@ -50,7 +50,8 @@ function config(dark, width) {
   };
 }
 
-export const isDark = () =>
+let printing = false;
+const isDark = () => !printing &&
   (document.documentElement.dataset.theme ||
    (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
 
@@ -67,6 +68,15 @@ const kExpanders = {
 
 const kBlockColours = {'block 1': '#0f8a80', 'block 2': '#e0992a', 'block 3': '#5b6fd0', 'block 4': '#d9542b',
                        layer: '#0f8a80'};
+
+// Each decade is shared out among the runs.
+function besideEachOther(bars, labels) {
+  for (const bar of bars) {
+    const width = (bar.to - bar.from) / labels.length;
+    bar.left = bar.from + labels.indexOf(bar.label) * width;
+    bar.right = bar.left + width;
+  }
+}
 
 // A chart's specification with its data, or nothing when the page does not hold it.
 export function specOf(chart, data) {
@@ -88,9 +98,12 @@ export function specOf(chart, data) {
     spec.datasets.threshold = [];
   }
   if (chart.colours) (spec.encoding ?? spec.layer[0].encoding).color.scale = chart.colours;
+  if (chart.template === 'gap') besideEachOther(spec.datasets.main, chart.runs.map(({label}) => label));
   if (chart.template === 'raster') {
     // Only what occurs: a layer without data has no extent.
     const kinds = new Set(spec.datasets.main.map((value) => value.kind));
+    // Where all layers move at every step there is nothing to see.
+    if (kinds.size === 1 && kinds.has('several layers')) return null;
     spec.layer = spec.layer.filter((part) => kinds.has(part.transform[0].filter.equal));
   }
   if (['counts', 'displacement'].includes(chart.template)) {
@@ -112,11 +125,20 @@ export function specOf(chart, data) {
 }
 
 const kManyMarks = 4000;
+const kNarrow = 480;
+
+// Many names of domains in little room stand upright.
+function fitted(spec, width) {
+  if (width >= kNarrow || !(spec.datasets?.borders?.length > 6)) return spec;
+  return {...spec, layer: spec.layer.map((part) => (part.mark.style === 'border-label'
+    ? {...part, mark: {...part.mark, angle: 270, baseline: 'middle'}} : part))};
+}
 
 async function draw(holder) {
   const {spec, view} = holder;
+  const width = holder.plot.clientWidth;
   if (view) view.finalize();
-  const runtime = vega.parse(compile(spec, {config: config(isDark(), holder.plot.clientWidth)}).spec, null, {ast: true});
+  const runtime = vega.parse(compile(fitted(spec, width), {config: config(isDark(), width)}).spec, null, {ast: true});
   const marks = (spec.datasets?.main ?? spec.data?.values ?? []).length;
   holder.view = new vega.View(runtime, {
     expr: expressionInterpreter,
@@ -168,6 +190,18 @@ export function redraw() {
   for (const holder of holders) if (!holder.plot.isConnected) holders.delete(holder);
   enqueue([...holders]);
 }
+
+// Paper is white. Plots have all they need, so they are drawn again before the page is printed.
+addEventListener('beforeprint', () => {
+  if (!isDark()) return;
+  printing = true;
+  for (const holder of holders) if (holder.plot.clientWidth) draw(holder);
+});
+addEventListener('afterprint', () => {
+  if (!printing) return;
+  printing = false;
+  redraw();
+});
 
 // Puts charts into a figure; draws those in sight first.
 export function addCharts(figure, charts, data) {

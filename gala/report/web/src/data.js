@@ -4,7 +4,51 @@ export async function readData() {
   const text = document.getElementById('gala-data').textContent.trim();
   const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return JSON.parse(await new Response(stream).text());
+  const data = JSON.parse(await new Response(stream).text());
+  data.runs = readRuns(data.runs);
+  return data;
+}
+
+// [[name, images, correct], ...]
+const scores = ({sets, correct}) => sets.map(([name, images], index) => [name, images, correct[index]]);
+
+// Every domain counts the same; NaN without any.
+function meanAccuracy(list) {
+  const counted = list.filter(([, images]) => images > 0);
+  return counted.reduce((sum, [, images, correct]) => sum + correct / images, 0) / counted.length;
+}
+
+function metricsOf(run) {
+  const accuracy = meanAccuracy(run.domains);
+  const metrics = {accuracy, error: 1 - accuracy};
+  if (run.held_out) metrics.generalisation = meanAccuracy(run.held_out);
+  if (run.source_before) metrics.forgetting = meanAccuracy(run.source_before) - meanAccuracy(run.source_after);
+  if (run.validation) metrics.validation = meanAccuracy(run.validation);
+  return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)));
+}
+
+const kGroups = ['labels', 'spec', 'guard', 'cost', 'provenance'];
+const kScores = ['domains', 'held_out', 'source_before', 'source_after', 'validation'];
+
+// Runs come column by column: a column is {at: [field] or [group, field], values, of}. Run i has
+// values[of[i]], or values[i] where there is no `of`; -1 or null: it has none.
+function readRuns({count, columns}) {
+  // Names of fields may be anything, so groups inherit nothing.
+  const runs = Array.from({length: count}, () =>
+    Object.fromEntries(kGroups.map((group) => [group, Object.create(null)])));
+  for (const {at: [group, name], values, of} of columns) {
+    runs.forEach((run, index) => {
+      const value = values[of ? of[index] : index] ?? null;
+      if (value === null) return;
+      if (name === undefined) run[group] = value;
+      else (run[group] ??= Object.create(null))[name] = value;
+    });
+  }
+  for (const run of runs) {
+    for (const name of kScores) if (run[name]) run[name] = scores(run[name]);
+    run.metrics = metricsOf(run);
+  }
+  return runs;
 }
 
 // [[value, times], ...] written out.

@@ -10,6 +10,8 @@ export function runTitle(run) {
     .filter(Boolean).join(' · ') || run.key;
 }
 
+// A run that never steps has no time of a step.
+const stepTime = (run) => (run.steps ? run.cost.step_median_ms ?? NaN : NaN);
 const hyperText = (hyper) => Object.entries(hyper).map(([name, value]) => `${name}=${value}`).join(', ');
 const runLink = (run, text) => h('a', {href: `#run/${encodeURIComponent(run.key)}`}, text);
 
@@ -28,7 +30,7 @@ const kColumns = [
   ['Norm', (run) => run.spec.norm],
   ['Accuracy', (run) => run.metrics.accuracy ?? NaN, 'percent'],
   ['Forgetting', (run) => run.metrics.forgetting ?? NaN, 'percent'],
-  ['ms a step', (run) => run.cost.step_median_ms ?? NaN, 'number'],
+  ['ms a step', (run) => stepTime(run), 'number'],
 ];
 
 function compare(x, y) {
@@ -156,12 +158,15 @@ function scoreTable(title, scores, label) {
     {label, class: 'compact'})];
 }
 
+const shortNumber = (name, value) =>
+  (typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value);
+
 function guardPart(guard) {
   const events = guard.events ?? [];
   return [h('h3', {}, 'Guard'),
     h('p', {}, `${whole(guard.judgements)} judgements, ${whole(guard.collapses)} saw a collapse, ` +
                `${whole(guard.rollbacks)} rollbacks${guard.stopped ? ', stopped' : ''}.`),
-    events.length > 0 && copyBlock(events.map((event) => JSON.stringify(event)).join('\n'))];
+    events.length > 0 && copyBlock(events.map((event) => JSON.stringify(event, shortNumber)).join('\n'))];
 }
 
 function pairsTable(pairs, label) {
@@ -196,9 +201,14 @@ function runCharts(run, index, data) {
   return figure;
 }
 
+// A command adapts to all images, where a protocol may take a part.
+function partNote(run) {
+  const images = Number(/[:,]images=(\d+)/.exec(run.spec.protocol)?.[1] ?? 0);
+  return images > 0 && ` The run took at most ${whole(images)} images of each domain, the command takes all.`;
+}
+
 export function runPage(run, index, data) {
   const metrics = run.metrics;
-  const before = run.source?.before, after = run.source?.after;
   return h('article', {class: 'run'},
     h('p', {class: 'crumbs'}, h('a', {href: '#overview'}, 'Report'), ' / ', h('a', {href: '#runs'}, 'Runs')),
     h('h1', {tabindex: -1}, runTitle(run)),
@@ -212,17 +222,17 @@ export function runPage(run, index, data) {
       'validation' in metrics && fact('Validation', `${percent(metrics.validation)} %`),
       fact('Steps', whole(run.steps)), fact('Refused', whole(run.refused)),
       fact('Skipped', whole(run.skipped)),
-      fact('Median step', `${short(run.cost.step_median_ms)} ms`),
+      fact('Median step', `${short(stepTime(run))} ms`),
       fact('Peak memory', run.cost.peak_memory
         ? `${bytes(run.cost.peak_memory)} (${run.cost.memory_of})` : 'not known')),
-    h('h2', {}, 'Spec'), h('p', {class: 'note'}, 'The run as a command; add the folders of your data and weights.'),
+    h('h2', {}, 'Spec'), h('p', {class: 'note'}, 'The run as a command; add the folders of your data and weights.', partNote(run)),
     copyBlock(commandLine(run)),
     h('details', {}, h('summary', {}, 'Every option'), pairsTable(run.spec, 'Spec of the run')),
     h('h2', {}, 'Numbers'),
     scoreTable('While adapting', run.domains, 'Scores while adapting'),
-    run.held_out && scoreTable('Held-out target, after adaptation', [run.held_out], 'Held-out target'),
-    scoreTable('Source, before', before, 'Source before adaptation'),
-    scoreTable('Source, after', after, 'Source after adaptation'),
+    scoreTable('Held-out target, after adaptation', run.held_out, 'Held-out target'),
+    scoreTable('Source, before', run.source_before, 'Source before adaptation'),
+    scoreTable('Source, after', run.source_after, 'Source after adaptation'),
     scoreTable('Validation: adapting to the source’s hold-outs', run.validation, 'Validation'),
     guardPart(run.guard),
     h('h2', {}, 'What happened'), runCharts(run, index, data),
