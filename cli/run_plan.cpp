@@ -8,6 +8,7 @@
 #include <csignal>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "cli/command.h"
@@ -129,9 +130,26 @@ void open_plan(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   find_work(flags, opened, problems);
 }
 
+/// Runs that an earlier plan made without the trace that this one asks for.
+std::int64_t count_traceless(const std::vector<ReadyRun>& runs, const Store& store) {
+  std::set<std::string> wanted;
+  for (const ReadyRun& run : runs) {
+    if (run.trace) wanted.insert(run.key);
+  }
+  return std::count_if(store.records().begin(), store.records().end(), [&](const Record& record) {
+    return record.trace.empty() && wanted.contains(record.key);
+  });
+}
+
 int make_runs(const RunFlags& flags, OpenedPlan& opened) {
   Store& store = *opened.store;
   for (const std::string& repair : store.repairs()) warn(repair, flags.quiet);
+  if (const std::int64_t count = count_traceless(opened.runs, store); count > 0) {
+    warn(fmt::format("{} of the recorded runs have no trace, though this plan asks for one: they "
+                     "were made for another",
+                     count),
+         flags.quiet);
+  }
   const bool random = std::any_of(opened.to_do.begin(), opened.to_do.end(),
                                   [](const ReadyRun* run) { return run->source.weights.empty(); });
   if (random) {

@@ -280,6 +280,7 @@ void Adapter::restart() {
   restore(source_);
   optimizer_->reset();
   displacement_->reset(*arena_);
+  selector_->restart();
   clock_ = {};
   window_open_ = false;
 }

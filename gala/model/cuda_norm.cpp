@@ -6,6 +6,7 @@
 #include "gala/model/cuda_norm.h"
 
 #include <ATen/ATen.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_bf16.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -49,6 +50,7 @@ struct FixedNorm : torch::autograd::Function<FixedNorm> {
     context->save_for_backward({input, scale, mean, variance});
     context->saved_data["epsilon"] = epsilon;
     at::Tensor output = at::empty_like(input);
+    const c10::cuda::CUDAGuard guard(input.device());
     with_type(input, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
       queue_norm(shape_of(input, epsilon), parameters_of(scale, shift, mean, variance),
@@ -67,6 +69,7 @@ struct FixedNorm : torch::autograd::Function<FixedNorm> {
         at::empty({norm_parts(shape), 2, shape.channels}, input.options().dtype(at::kFloat));
     at::Tensor input_gradient = at::empty_like(input);
     at::Tensor scale_gradient = at::empty_like(scale), shift_gradient = at::empty_like(scale);
+    const c10::cuda::CUDAGuard guard(input.device());
     with_type(input, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
       queue_norm_backward(shape, parameters_of(scale, {}, mean, variance),

@@ -79,7 +79,8 @@ at::Tensor with_batch_statistics(const at::Tensor& input, const at::Tensor& scal
 at::Tensor with_blended_statistics(const at::Tensor& input, const at::Tensor& scale,
                                    const at::Tensor& shift, const at::Tensor& running_mean,
                                    const at::Tensor& running_var, double weight, double epsilon) {
-  const auto [batch_var, batch_mean] = at::var_mean(input, at::IntArrayRef{0, 2, 3}, at::Scalar(0));
+  const auto [batch_var, batch_mean] =
+      at::var_mean(input.to(running_mean.scalar_type()), at::IntArrayRef{0, 2, 3}, at::Scalar(0));
   const at::Tensor mean = batch_mean * weight + running_mean * (1 - weight);
   const at::Tensor variance = batch_var * weight + running_var * (1 - weight);
   const at::Tensor factor = scale * at::rsqrt(variance + epsilon);

@@ -8,7 +8,7 @@
 namespace gala {
 
 void allow_tf32(Precision precision) {
-  const bool allowed = precision != Precision::kFloat32;
+  const bool allowed = precision == Precision::kTf32;
   at::globalContext().setAllowTF32CuDNN(allowed);
   at::globalContext().setAllowTF32CuBLAS(allowed);
 }

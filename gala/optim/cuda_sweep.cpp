@@ -1,6 +1,7 @@
 #include "gala/optim/cuda_sweep.h"
 
 #include <ATen/ATen.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <cstring>
@@ -55,10 +56,14 @@ class CudaSweep : public Sweep<Rule> {
                        bytes.dtype(at::kDouble));
   }
 
-  void set_rules(std::span<const Rule> rules) override { upload_into(rules_, rules, stream()); }
+  void set_rules(std::span<const Rule> rules) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    upload_into(rules_, rules, stream());
+  }
 
   void measure(const Gradients& gradients, const at::Tensor& loss, const Displacement& displacement,
                bool commit, const at::Tensor& table) override {
+    const c10::cuda::CUDAGuard guard(device_);
     CudaPass<Rule> pass = make_pass(gradients, displacement);
     pass.view.commit = commit;
     queue_measure(pass, pointers_.data(), pointers_.size(), loss.const_data_ptr<float>(),
@@ -71,6 +76,7 @@ class CudaSweep : public Sweep<Rule> {
     while (first < last && weights[first] == 0) ++first;
     while (last > first && weights[last - 1] == 0) --last;
     if (first == last) return;
+    const c10::cuda::CUDAGuard guard(device_);
     CudaPass<Rule> pass = make_pass(gradients, displacement);
     pass.view.commit = advance;
     pass.first_chunk = layer_begin_[first];

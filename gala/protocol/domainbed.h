@@ -6,7 +6,7 @@
 namespace gala {
 
 /// How one set of DomainBed is split and scored, whichever way its target is named.
-struct DomainBedOptions {
+struct DomainBedScoring {
   std::int64_t trial = 0;
   double holdout = 0.2;
   bool augmented = false;
@@ -16,14 +16,14 @@ struct DomainBedOptions {
   /// `visit` of an options struct that derives from this one, for the options that are here.
   template <class Options, class Visitor>
   static void visit(Visitor&& option) {
-    const auto add = [&]<class T>(const char* name, T DomainBedOptions::*member, const char* help) {
+    const auto add = [&]<class T>(const char* name, T DomainBedScoring::*member, const char* help) {
       option(name, static_cast<T Options::*>(member), help);
     };
-    add("trial", &DomainBedOptions::trial, "trial seed of the splits");
-    add("holdout", &DomainBedOptions::holdout, "fraction held out");
-    add("augmented", &DomainBedOptions::augmented, "score forgetting on augmented images");
-    add("validation", &DomainBedOptions::validation, "adapt to the source's hold-outs too");
-    add("images", &DomainBedOptions::images, "at most so many of each split; 0: all");
+    add("trial", &DomainBedScoring::trial, "trial seed of the splits");
+    add("holdout", &DomainBedScoring::holdout, "fraction held out");
+    add("augmented", &DomainBedScoring::augmented, "score forgetting on augmented images");
+    add("validation", &DomainBedScoring::validation, "adapt to the source's hold-outs too");
+    add("images", &DomainBedScoring::images, "at most so many of each split; 0: all");
   }
 };
 
@@ -34,14 +34,14 @@ struct DomainBedOptions {
 /// to, from the source model anew: T3A's training-domain validation.
 class DomainBedProtocol : public Protocol {
  public:
-  struct Options : DomainBedOptions {
+  struct Options : DomainBedScoring {
     std::string path;
     std::string env = "0";
     template <class Visitor>
     static void visit(Visitor&& option) {
       option("path", &Options::path, "folder of one set, with one folder an environment");
       option("env", &Options::env, "the target, by name or number");
-      DomainBedOptions::visit<Options>(option);
+      DomainBedScoring::visit<Options>(option);
     }
   };
   explicit DomainBedProtocol(const Options& options) : options_(options) {}

@@ -28,6 +28,7 @@ class Performance {
 
  private:
   LoaderOptions loader_options() const;
+  std::unique_ptr<const Transform> make_transform(bool augmented) const;
   void adapt(Record& record, std::string& trace);
   std::vector<Score> score(const DataSource& source, bool augmented) const;
   std::vector<Score> score_source(const std::string& norm);
@@ -66,15 +67,18 @@ LoaderOptions Performance::loader_options() const {
   return options;
 }
 
+/// Plain, or with the random variation of training.
+std::unique_ptr<const Transform> Performance::make_transform(bool augmented) const {
+  if (!augmented) return std::make_unique<EvaluationTransform>(model_->preprocessing());
+  return std::make_unique<DomainBedAugment>(model_->preprocessing(),
+                                            static_cast<std::uint64_t>(run_.spec.seed));
+}
+
 /// The images of each domain as the network now is, in its norm mode; nothing moves.
 std::vector<Score> Performance::score(const DataSource& source, bool augmented) const {
   const c10::NoGradGuard no_grad;
   const Stream stream = make_stream(default_stream(source), source, /*seed=*/0);
-  const DomainBedAugment augment(model_->preprocessing(),
-                                 static_cast<std::uint64_t>(run_.spec.seed));
-  const EvaluationTransform plain(model_->preprocessing());
-  const Transform* transform = &plain;
-  if (augmented) transform = &augment;
+  const auto transform = make_transform(augmented);
   Loader loader(stream, *transform, loader_options());
   std::vector<Score> scores;
   for (const Domain& domain : source.domains) scores.push_back({domain.name, 0, 0});
@@ -92,11 +96,12 @@ std::vector<Score> Performance::score(const DataSource& source, bool augmented) 
 /// The source's hold-outs under the source model, remembered for the runs that begin alike.
 std::vector<Score> Performance::score_source(const std::string& norm) {
   const NormMode mode = NormMode::parse(norm);
-  // Statistics of the network's own do not depend on what makes a batch.
-  const std::int64_t batch = mode.kind == NormKind::kSource ? 0 : run_.method.batch_size;
+  // Neither statistics of the network's own nor plain images depend on what makes a batch.
+  const bool alike = mode.kind == NormKind::kSource && !run_.bed->augmented;
   const std::string name =
-      fmt::format("{} {} {} {} {} {}", weight_hash_, run_.data_hash, norm, batch,
-                  run_.bed->augmented, run_.bed->augmented ? run_.spec.seed : 0);
+      fmt::format("{} {} {} {} {} {} {}", model_->spec().to_string(), weight_hash_, run_.data_hash,
+                  norm, alike ? 0 : run_.method.batch_size, run_.bed->augmented,
+                  run_.bed->augmented ? run_.spec.seed : 0);
   return cache_.get(name, [&] {
     model_->set_norm_mode(mode);
     return score(*run_.bed->source, run_.bed->augmented);
@@ -139,7 +144,8 @@ std::vector<Score> Performance::validate(Adapter& adapter) const {
     const DataSource alone{run_.bed->source->spec, {domain}};
     const Stream stream = make_stream(Spec::parse("single:order=shuffled"), alone,
                                       static_cast<std::uint64_t>(run_.spec.seed));
-    Loader loader(stream, model_->preprocessing(), loader_options());
+    const auto transform = make_transform(run_.bed->augmented);
+    Loader loader(stream, *transform, loader_options());
     Score score{domain.name, 0, 0};
     while (const std::optional<Batch> batch = loader.next()) {
       stop_if_asked();

@@ -319,8 +319,10 @@ void PlanReader::add_run(const std::string& row, const Axes& axes, const Values&
 }  // namespace
 
 std::string PlannedRun::describe() const {
-  std::string text = labels.row;
-  for (const std::string& name : axes) text += fmt::format(", {}={}", name, values.at(name));
+  std::string text = labels.group.empty() ? labels.row : labels.group + ": " + labels.row;
+  for (const std::string& name : axes) {
+    if (name != "group") text += fmt::format(", {}={}", name, values.at(name));
+  }
   return text;
 }
 

@@ -80,7 +80,7 @@ struct PlannedRun {
   Labels labels;
   std::map<std::string, std::string> values;  ///< of all the plan's names, for messages and filters
 
-  /// "GALA, loss=shot, rate=5e-05": the row and the axes.
+  /// "Window size: 5, loss=shot, rate=5e-05": the group, if there is one, the row and the axes.
   std::string describe() const;
   std::vector<std::string> axes;  ///< names that vary
 };

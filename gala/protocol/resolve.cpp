@@ -228,6 +228,7 @@ std::vector<ReadyRun> resolve(const ExperimentPlan& plan, const fs::path& root,
         continue;
       }
       ReadyRun& first = runs[found->second];
+      first.trace = first.trace || run.trace;
       if (run.labels != first.labels) first.places.push_back(run.labels);
     } catch (const Interrupted&) {
       throw;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <set>
@@ -12,15 +13,17 @@
 
 #include "gala/base/file.h"
 #include "gala/base/interrupt.h"
+#include "gala/protocol/claims.h"
 
 namespace gala {
 namespace {
 
-/// Takes runs one after another until none is left, on each of its threads.
+/// Takes runs one after another until none is left, on each of its threads. Those that another program
+/// is at work on come last.
 class Workers {
  public:
   Workers(const std::vector<const ReadyRun*>& runs, Store& store, const Machine& machine)
-      : runs_(runs), store_(store), machine_(machine) {}
+      : runs_(runs), store_(store), machine_(machine), claims_(store.folder()) {}
 
   RunnerOutcome run(const std::function<void(const RunnerStatus&)>& watch);
 
@@ -33,11 +36,13 @@ class Workers {
   const std::vector<const ReadyRun*>& runs_;
   Store& store_;
   const Machine& machine_;
+  const Claims claims_;
   SourceCache cache_;
   std::atomic<std::int64_t> batches_ = 0;
   std::mutex mutex_;  ///< of everything below
   std::condition_variable ended_;
   std::size_t next_ = 0;
+  std::deque<const ReadyRun*> claimed_;  ///< by others when their turn came
   int working_ = 0;
   RunnerStatus status_;
   RunnerOutcome outcome_;
@@ -46,9 +51,28 @@ class Workers {
 };
 
 const ReadyRun* Workers::take_next() {
-  const std::lock_guard guard(mutex_);
-  if (next_ == runs_.size() || error_ || interrupted()) return nullptr;
-  return runs_[next_++];
+  constexpr auto kPause = std::chrono::milliseconds(200);
+  while (true) {
+    const ReadyRun* run = nullptr;
+    bool again = false;
+    {
+      const std::lock_guard guard(mutex_);
+      if (error_ || interrupted()) return nullptr;
+      if (next_ < runs_.size()) {
+        run = runs_[next_++];
+      } else if (!claimed_.empty()) {
+        run = claimed_.front();
+        claimed_.pop_front();
+        again = true;
+      } else {
+        return nullptr;
+      }
+    }
+    if (claims_.take(run->key)) return run;
+    const std::lock_guard guard(mutex_);
+    claimed_.push_back(run);
+    if (again) std::this_thread::sleep_for(kPause);
+  }
 }
 
 void Workers::make(const ReadyRun& run) {
@@ -101,6 +125,7 @@ void Workers::work() {
     } catch (...) {
       fail_with(std::current_exception(), run->name);
     }
+    claims_.give_back(run->key);
   }
   const std::lock_guard guard(mutex_);
   --working_;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <thread>
 
 #include "gala/base/error.h"
@@ -183,9 +184,18 @@ void Store::read_new_lines(bool locked) {
     lines.push_back(line);
     begin = end + 1;
   }
-  for (ParsedLine& parsed : parse_lines(lines)) take_in(std::move(parsed));
+  // A line that cannot be understood is reported once, and does not hide those behind it.
+  std::exception_ptr problem;
+  for (ParsedLine& parsed : parse_lines(lines)) {
+    try {
+      take_in(std::move(parsed));
+    } catch (const FormatError&) {
+      if (!problem) problem = std::current_exception();
+    }
+  }
   read_ += begin;
   if (locked && begin < text.size()) set_aside(text.substr(begin));
+  if (problem) std::rethrow_exception(problem);
 }
 
 void Store::take_in(ParsedLine parsed) {
@@ -230,10 +240,17 @@ bool Store::contains(const std::string& key) const {
 bool Store::append(const Record& record) {
   const std::lock_guard guard(mutex_);
   const FileLock lock(descriptor_);
-  read_new_lines(/*locked=*/true);
-  if (by_key_.contains(record.key)) return false;
-  write_line(record.to_json());
-  return true;
+  std::exception_ptr problem;
+  try {
+    read_new_lines(/*locked=*/true);
+  } catch (const FormatError&) {
+    problem =
+        std::current_exception();  // of somebody else's line: this record is kept all the same
+  }
+  const bool fresh = !by_key_.contains(record.key);
+  if (fresh) write_line(record.to_json());
+  if (problem) std::rethrow_exception(problem);
+  return fresh;
 }
 
 bool Store::add_place(const std::string& key, const Labels& labels) {

@@ -43,7 +43,8 @@ class Store {
   void refresh();
   bool contains(const std::string& key) const;
   /// Adds a run; false, and nothing is written, when its key is there. Throws Error when it cannot be
-  /// written; what was there before stays whole.
+  /// written; what was there before stays whole. FormatError when another program added a line that
+  /// is no record: this one is written before.
   bool append(const Record& record);
   /// Gives the run a further place; false when it has it.
   bool add_place(const std::string& key, const Labels& labels);

@@ -63,7 +63,7 @@ TestBed TinyDomainBedProtocol::open() const {
       find_folder(path, fmt::format("the environment {}", place.mark),
                   [&](const std::string& folder) { return folder.ends_with(place.mark); });
   DomainBedProtocol::Options options;
-  static_cast<DomainBedOptions&>(options) = options_;
+  static_cast<DomainBedScoring&>(options) = options_;
   options.path = path;
   options.env = environment;
   return DomainBedProtocol(options).open();

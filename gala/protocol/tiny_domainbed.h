@@ -17,14 +17,14 @@ constexpr std::array<std::string_view, 6> enum_names(TinyShift) {
 /// for layers. Its runs are DomainBed runs and are shared with them.
 class TinyDomainBedProtocol : public Protocol {
  public:
-  struct Options : DomainBedOptions {
+  struct Options : DomainBedScoring {
     std::string root;
     TinyShift shift = TinyShift::kTerraL100;
     template <class Visitor>
     static void visit(Visitor&& option) {
       option("root", &Options::root, "folder with the sets PACS, VLCS and TerraIncognita");
       option("shift", &Options::shift, "which of the six");
-      DomainBedOptions::visit<Options>(option);
+      DomainBedScoring::visit<Options>(option);
     }
   };
   explicit TinyDomainBedProtocol(const Options& options) : options_(options) {}

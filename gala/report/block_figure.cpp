@@ -97,10 +97,12 @@ Figure block_figure(const std::vector<Record>& records) {
       "green is better, red is worse, the best block of a shift is boxed. Hyper-parameters "
       "by the rule per_loss.",
       {}};
-  std::vector<Placed> placed;
-  for (const Record& record : records) {
-    if (lone_block(record)) placed.push_back({&record, &record.labels});
+  // By the places in the heat map's own plan, whichever plan made a run first.
+  std::vector<Placed> placed = placed_runs(records, "heatmap");
+  if (placed.empty()) {
+    for (const Record& record : records) placed.push_back({&record, &record.labels});
   }
+  std::erase_if(placed, [](const Placed& run) { return !lone_block(*run.record); });
   if (placed.empty()) return figure;
   const std::map<Shift, double> sources = source_accuracies(records);
   std::vector<Panel> order;

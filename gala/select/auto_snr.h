@@ -41,6 +41,7 @@ class AutoSnrSelector : public Selector {
   Granularity default_granularity() const override { return Granularity::kTensor; }
   void restrict(ParameterFilter& filter) const override { filter.norms = options_.norms; }
   void reset() override { history_.clear(); }
+  void restart() override { history_.clear(); }
   void save(State& state) const override;
   void load(const State& state) override;
 

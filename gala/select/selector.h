@@ -68,6 +68,8 @@ class Selector {
 
   /// Forgets everything it learned.
   virtual void reset() {}
+  /// Forgets what it learned of parameters that are put back; draws go on.
+  virtual void restart() {}
   virtual void save(State&) const {}
   virtual void load(const State&) {}
 };

@@ -7,9 +7,10 @@
 
 namespace gala {
 
-/// Throws what CUDA says went wrong.
+/// Throws what CUDA says went wrong, and takes it away, so that the next call is not blamed for it.
 inline void check_cuda(cudaError_t error) {
   if (error != cudaSuccess) {
+    cudaGetLastError();
     throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(error));
   }
 }

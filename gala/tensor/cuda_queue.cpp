@@ -1,11 +1,15 @@
 #include "gala/tensor/cuda_queue.h"
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <array>
+#include <map>
 #include <mutex>
+#include <vector>
 
 #include "gala/tensor/cuda_check.h"
 
@@ -18,32 +22,97 @@ std::mutex& capture_lock() {
   return lock;
 }
 
+/// Streams that no queue has now. They are our own: those of LibTorch's pool come round again, and what
+/// one adapter queues on the stream of another would be captured into its graph. They are used again
+/// and never destroyed, since LibTorch keeps free memory by stream.
+class Shelf {
+ public:
+  static c10::cuda::CUDAStream take(at::Device where) {
+    const c10::cuda::CUDAGuard guard(where);
+    const c10::DeviceIndex device = c10::cuda::current_device();
+    Shelf& shelf = instance();
+    const std::lock_guard<std::mutex> lock(shelf.mutex_);
+    std::vector<cudaStream_t>& streams = shelf.streams_[device];
+    cudaStream_t stream = nullptr;
+    if (streams.empty()) {
+      check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    } else {
+      stream = streams.back();
+      streams.pop_back();
+    }
+    return c10::cuda::getStreamFromExternal(stream, device);
+  }
+  static void put_back(const c10::cuda::CUDAStream& stream) {
+    Shelf& shelf = instance();
+    const std::lock_guard<std::mutex> lock(shelf.mutex_);
+    shelf.streams_[stream.device_index()].push_back(stream.stream());
+  }
+
+ private:
+  static Shelf& instance() {
+    static Shelf shelf;
+    return shelf;
+  }
+
+  std::mutex mutex_;
+  std::map<c10::DeviceIndex, std::vector<cudaStream_t>> streams_;
+};
+
+/// Makes an allocator forget a capture that broke off; it says so by an exception when it knows of none.
+template <class Leave>
+void leave_pool(const Leave& leave) {
+  try {
+    leave();
+  } catch (const std::exception&) {
+    // The capture ended well enough for LibTorch to have done it.
+  }
+}
+
 class CudaGraph : public RecordedWork {
  public:
   /// The lock is only for capturing: other threads may go on with their own streams meanwhile.
   explicit CudaGraph(const std::function<void()>& body) {
     const std::lock_guard<std::mutex> one_at_a_time(capture_lock());
-    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    const c10::MempoolId_t pool = at::cuda::graph_pool_handle();
     try {
+      graph_->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
       body();
+      graph_->capture_end();
     } catch (...) {
-      abandon();
+      abandon(pool);
       throw;
     }
-    graph_.capture_end();
   }
-  void replay() override { graph_.replay(); }
+  ~CudaGraph() override {
+    const std::lock_guard<std::mutex> not_while_others_capture(capture_lock());
+    graph_.reset();
+  }
+  void replay() override { graph_->replay(); }
 
  private:
-  void abandon() {
-    try {
-      graph_.capture_end();
-    } catch (const std::exception&) {
-      // The capture was broken by what `body` threw; that is what the caller must hear of.
+  /// What broke the capture is what the caller must hear of, so nothing here may throw.
+  void abandon(c10::MempoolId_t pool) {
+    leave_pool([&] { graph_->capture_end(); });
+    // A capture that cannot be ended leaves LibTorch's allocators in the belief that it goes on.
+    leave_pool([&] {
+      const c10::DeviceIndex device = c10::cuda::current_device();
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool);
+      c10::cuda::CUDACachingAllocator::releasePool(device, pool);
+    });
+    leave_pool([&] { leave_host_pool(at::getHostAllocator(at::kCUDA), pool); });
+    graph_.reset();
+    cudaGetLastError();
+  }
+  /// Not every version of LibTorch has pools in host memory.
+  template <class Allocator>
+  static void leave_host_pool(Allocator* allocator, c10::MempoolId_t pool) {
+    if constexpr (requires { allocator->end_allocate_to_pool(pool); }) {
+      allocator->end_allocate_to_pool(pool);
+      allocator->release_pool(pool);
     }
   }
 
-  at::cuda::CUDAGraph graph_;
+  std::unique_ptr<at::cuda::CUDAGraph> graph_ = std::make_unique<at::cuda::CUDAGraph>();
 };
 
 class CudaScope : public WorkQueue::Scope {
@@ -53,19 +122,20 @@ class CudaScope : public WorkQueue::Scope {
       : outside_(c10::cuda::getCurrentCUDAStream(stream.device_index())),
         guard_(stream),
         event_(event) {
-    order(outside_, stream);
+    check_cuda(order(outside_, stream));
   }
   void hand_over(const at::Tensor& tensor) override { tensor.record_stream(outside_.unwrap()); }
   ~CudaScope() override {
+    // A device that is broken says so at the next call; a destructor cannot.
     order(c10::cuda::getCurrentCUDAStream(outside_.device_index()), outside_);
   }
 
  private:
   /// What is queued on `second` from now on waits for what is on `first` already.
-  void order(c10::cuda::CUDAStream first, c10::cuda::CUDAStream second) const {
-    if (first == second) return;
-    check_cuda(cudaEventRecord(event_, first.stream()));
-    check_cuda(cudaStreamWaitEvent(second.stream(), event_, 0));
+  cudaError_t order(c10::cuda::CUDAStream first, c10::cuda::CUDAStream second) const {
+    if (first == second) return cudaSuccess;
+    const cudaError_t error = cudaEventRecord(event_, first.stream());
+    return error == cudaSuccess ? cudaStreamWaitEvent(second.stream(), event_, 0) : error;
   }
 
   c10::cuda::CUDAStream outside_;
@@ -75,8 +145,8 @@ class CudaScope : public WorkQueue::Scope {
 
 class CudaQueue : public WorkQueue {
  public:
-  explicit CudaQueue(at::Device device)
-      : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())) {
+  explicit CudaQueue(at::Device device) : stream_(Shelf::take(device)) {
+    const c10::cuda::CUDAGuard guard(stream_.device());  // events belong to the current one
     check_cuda(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
     check_cuda(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming));
   }
@@ -86,6 +156,7 @@ class CudaQueue : public WorkQueue {
     for (cudaEvent_t mark : marks_) {
       if (mark) cudaEventDestroy(mark);
     }
+    Shelf::put_back(stream_);
   }
 
   std::unique_ptr<Scope> enter() override { return std::make_unique<CudaScope>(stream_, order_); }
@@ -113,6 +184,7 @@ class CudaQueue : public WorkQueue {
   }
   void time_phases(bool on) override {
     timed_ = on;
+    const c10::cuda::CUDAGuard guard(stream_.device());
     for (cudaEvent_t& mark : marks_) {
       if (on && !mark) check_cuda(cudaEventCreate(&mark));
     }

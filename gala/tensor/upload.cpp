@@ -23,7 +23,9 @@ at::Tensor Upload::take() {
 
 Uploader::Uploader(at::Device device) : device_(device) {
   if (device.is_cpu()) return;
-  stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
+  // The urgent ones: nothing but copies goes there.
+  stream_ = c10::impl::VirtualGuardImpl(device.type())
+                .getStreamFromGlobalPool(device, /*isHighPriority=*/true);
 }
 
 Upload Uploader::begin(const at::Tensor& host) const {

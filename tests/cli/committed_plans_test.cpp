@@ -57,6 +57,10 @@ class CommittedPlans : public RunCommand {
       }
       write_labels(fmt::format("world/data/{}/labels.npy", set), classes, classes);
     }
+    fs::create_directories(path("world/assets"));
+    for (const char* name : {"cifar10_test_2000.png", "cifar10_test_2000_labels.npy"}) {
+      fs::copy_file(fs::path(GALA_TEST_ASSETS) / name, path("world/assets") / name);
+    }
   }
 };
 

@@ -136,11 +136,54 @@ TEST_F(CudaAdapter, TwoThousandRecordedStepsLeakNothing) {
 TEST_F(CudaAdapter, ShapesThatChangeRunUnrecordedAndLeakNothing) {
   const auto network = model("batch");
   Adapter adapter(*network, {.loss = "shot"});
-  for (int round = 0; round < 2; ++round) {
+  std::int64_t after_two = 0;
+  for (int round = 0; round < 4; ++round) {
     for (std::int64_t count = 1; count <= 40; ++count) adapter.answer(images(count, 1));
+    if (round == 1) after_two = bytes_in_use();
   }
   EXPECT_EQ(adapter.recording_problem(), "");
-  EXPECT_EQ(adapter.totals().steps, 80);
+  EXPECT_EQ(adapter.totals().steps, 160);
+  EXPECT_EQ(bytes_in_use(), after_two);
+}
+
+/// Looks at its own value, which no recorded work may.
+class CuriousLoss : public Loss {
+ public:
+  LossTerms evaluate(const Output& output) const override {
+    LossTerms terms = inner_->evaluate(output);
+    EXPECT_TRUE(std::isfinite(terms.value.item<double>()));
+    return terms;
+  }
+  bool adapts_head() const override { return inner_->adapts_head(); }
+
+ private:
+  std::unique_ptr<Loss> inner_ = make_loss(Spec::parse("shot"));
+};
+
+TEST_F(CudaAdapter, WhatCannotBeRecordedRunsUnrecordedAndLeaksNothing) {
+  const auto run = [](Model& network, bool record, std::string& problem) {
+    Adapter adapter(network, {.record = record}, std::make_unique<CuriousLoss>(),
+                    make_optimizer(Spec::parse("adam")), make_selector(Spec::parse("gala"), 0));
+    std::int64_t in_use = 0;
+    for (std::uint64_t step = 0; step < 200; ++step) {
+      adapter.answer(images(8, step).to(at::kCUDA));
+      if (step == 20) in_use = bytes_in_use();
+    }
+    EXPECT_EQ(bytes_in_use(), in_use);
+    problem = adapter.recording_problem();
+    return adapter.save();
+  };
+  std::string problem, none;
+  const auto first = model("batch"), second = model("batch");
+  const State found = run(*first, true, problem), expected = run(*second, false, none);
+  EXPECT_NE(problem, "");
+  EXPECT_EQ(none, "");
+  EXPECT_TRUE(equal(found, expected));
+  // And others can still be recorded.
+  const auto third = model("batch");
+  Adapter adapter(*third, {.loss = "shot"});
+  for (std::uint64_t step = 0; step < 5; ++step) adapter.answer(images(8, step));
+  EXPECT_EQ(adapter.recording_problem(), "");
 }
 
 TEST_F(CudaAdapter, ManyAtOnceGiveWhatOneAfterTheOtherGives) {
@@ -148,11 +191,15 @@ TEST_F(CudaAdapter, ManyAtOnceGiveWhatOneAfterTheOtherGives) {
   std::vector<std::unique_ptr<Model>> models;
   std::vector<State> expected(kAdapters), found(kAdapters);
   const auto run = [](Model& network, int seed, State& state) {
-    Adapter adapter(network, {.loss = "shot", .seed = 1});
-    for (std::uint64_t step = 0; step < 40; ++step) {
-      adapter.answer(images(8, 100 * static_cast<std::uint64_t>(seed) + step));
+    // Several in turn and of different lengths, so that some end while others are being recorded.
+    for (int turn = 0; turn < 3; ++turn) {
+      Adapter adapter(network, {.loss = "shot", .seed = 1});
+      for (std::uint64_t step = 0; step < 20 + 7 * static_cast<std::uint64_t>(seed); ++step) {
+        adapter.answer(images(8, 100 * static_cast<std::uint64_t>(seed) + step));
+      }
+      state = adapter.save();
+      adapter.reset();
     }
-    state = adapter.save();
   };
   for (int i = 0; i < kAdapters; ++i) run(*model("batch"), i, expected[i]);
   for (int i = 0; i < kAdapters; ++i) models.push_back(model("batch"));
@@ -181,6 +228,7 @@ TEST_F(CudaAdapter, ResNetRunsInEveryPrecisionAndLayout) {
       set_deterministic(false);
       const auto network = model("source", at::kCUDA, "resnet18:classes=7");
       network->set_precision(precision);
+      allow_tf32(precision);
       network->set_memory_format(format);
       Adapter adapter(*network, {.loss = "shot"});
       for (std::uint64_t step = 0; step < 4; ++step) {
@@ -190,6 +238,7 @@ TEST_F(CudaAdapter, ResNetRunsInEveryPrecisionAndLayout) {
       EXPECT_EQ(adapter.recording_problem(), "");
     }
   }
+  allow_tf32(Precision::kFloat32);
 }
 
 }  // namespace

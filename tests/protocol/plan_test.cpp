@@ -105,6 +105,28 @@ name = "GALA"
   EXPECT_EQ(plan.runs[3].labels.dataset, "B");
 }
 
+TEST(Plan, RowsOfDifferentGroupsAreToldApart) {
+  const ExperimentPlan plan = parsed(R"(
+[plan]
+name = "groups"
+title = "Groups"
+[run]
+protocol = "continual"
+optimizer = "adam:rate={rate}"
+rate = [1e-4, 1e-3]
+[[row]]
+name = "{rate}"
+group = "GALA"
+[[row]]
+name = "{rate}"
+group = "All"
+select = "all"
+)");
+  ASSERT_EQ(plan.runs.size(), 4u);
+  EXPECT_EQ(plan.runs[0].describe(), "GALA: 0.0001, rate=0.0001");
+  EXPECT_EQ(plan.runs[3].describe(), "All: 0.001, rate=0.001");
+}
+
 TEST(Plan, WithoutRowsIsOneRow) {
   const ExperimentPlan plan = parsed(
       "[plan]\nname = \"x\"\ntitle = \"One\"\n[run]\nprotocol = \"continual\"\nepisodic = true\n");

@@ -250,17 +250,20 @@ TEST_F(RunnerTest, TinyDomainBedSharesItsRunsWithTheHeatMap) {
 }
 
 TEST_F(RunnerTest, EqualRunsAreOneRun) {
-  const auto runs = ready(continual(),
-                          "[axes]\nloss = [\"pseudo_label\", \"shot\"]\n"
-                          "[[row]]\nname = \"Source\"\nselect = \"none\"\nnorm = \"source\"\n"
-                          "[[row]]\nname = \"GALA\"\nselect = \"gala\"\n"
-                          "[[row]]\nname = \"Window 20\"\nselect = \"gala:window=20\"\n"
-                          "[[row]]\nname = \"Rate\"\noptimizer = \"adam:rate=1e-3\"\n");
+  const auto runs =
+      ready(continual(),
+            "[axes]\nloss = [\"pseudo_label\", \"shot\"]\n"
+            "[[row]]\nname = \"Source\"\nselect = \"none\"\nnorm = \"source\"\n"
+            "[[row]]\nname = \"GALA\"\nselect = \"gala\"\n"
+            "[[row]]\nname = \"Window 20\"\nselect = \"gala:window=20\"\ntrace = true\n"
+            "[[row]]\nname = \"Rate\"\noptimizer = \"adam:rate=1e-3\"\n");
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_TRUE(runs[0].labels.loss.empty());
   EXPECT_TRUE(runs[0].places.empty());
   ASSERT_EQ(runs[1].places.size(), 2u);
   EXPECT_EQ(runs[1].places[0].row, "Window 20");
+  EXPECT_TRUE(runs[1].trace) << "wanted by one of its places";
+  EXPECT_FALSE(runs[0].trace);
 }
 
 TEST_F(RunnerTest, EveryRunHasAPlaceOfItsOwn) {

@@ -265,6 +265,17 @@ TEST_F(StoreTest, NamesTheLineThatIsWrong) {
   }
 }
 
+TEST_F(StoreTest, AForeignLineThatIsWrongCostsNoRecord) {
+  Store store(folder_, Store::Access::kWrite);
+  ASSERT_TRUE(store.append(numbered(1)));
+  add(numbered(2).to_json().dump() + "\n{\"schema\": 1, \"kind\": \"cake\"}\n");
+  EXPECT_THROW(store.append(numbered(3)), FormatError);
+  EXPECT_TRUE(store.append(numbered(4))) << "it is reported once";
+  EXPECT_FALSE(store.append(numbered(2)));
+  EXPECT_EQ(keys(store), (std::set<std::string>{numbered(1).key, numbered(2).key, numbered(3).key,
+                                                numbered(4).key}));
+}
+
 TEST_F(StoreTest, ReadsManyLinesInTheirOrder) {
   fs::create_directories(folder_);
   std::string text;

@@ -50,6 +50,8 @@ TEST(AutoSnr, LooksBackOverBatchesInThePapersForm) {
   EXPECT_EQ(step(1.0F, 1.0F), (Weights{1, 1}));  // one gradient tells nothing yet
   EXPECT_EQ(step(1.1F, -1.0F), (Weights{1, 0}));
   EXPECT_EQ(step(0.9F, 1.0F), (Weights{1, 0}));
+  selector.restart();
+  EXPECT_EQ(step(1.0F, 1.0F), (Weights{1, 1}));  // those were of other parameters
 }
 
 TEST(AutoSnr, ForgetsGradientsOlderThanItsHistory) {
