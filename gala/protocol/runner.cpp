@@ -69,9 +69,9 @@ const ReadyRun* Workers::take_next() {
       }
     }
     if (claims_.take(run->key)) return run;
+    if (again) std::this_thread::sleep_for(kPause);
     const std::lock_guard guard(mutex_);
     claimed_.push_back(run);
-    if (again) std::this_thread::sleep_for(kPause);
   }
 }
 
