@@ -70,7 +70,8 @@ void set_precision(const std::vector<const ReadyRun*>& runs, const Machine& mach
   for (const ReadyRun* run : runs) {
     if (run->spec.precision == runs.front()->spec.precision) continue;
     return problems.add(
-        "runs of different precision cannot go side by side: use --only precision=...");
+        "runs of different precision cannot go side by side: use --precision, or --only "
+        "precision=...");
   }
   if (precision == Precision::kTf32 && !machine.device.is_cuda()) {
     problems.add(fmt::format("precision {} needs --device cuda", format_value(precision)));

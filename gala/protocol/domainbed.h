@@ -21,7 +21,8 @@ struct DomainBedScoring {
     };
     add("trial", &DomainBedScoring::trial, "trial seed of the splits");
     add("holdout", &DomainBedScoring::holdout, "fraction held out");
-    add("augmented", &DomainBedScoring::augmented, "score forgetting on augmented images");
+    add("augmented", &DomainBedScoring::augmented,
+        "vary the source's hold-outs at random, as in training");
     add("validation", &DomainBedScoring::validation, "adapt to the source's hold-outs too");
     add("images", &DomainBedScoring::images, "at most so many of each split; 0: all");
   }

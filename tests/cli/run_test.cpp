@@ -33,6 +33,39 @@ TEST_F(RunCommand, MakesRecordsOnceAndPrintsTheirTable) {
   }
 }
 
+TEST_F(RunCommand, PrecisionAndLayoutAreTheMachines) {
+  const std::string one =
+      "run plan.toml --only row=GALA --only loss=shot --only seed=0 --store store";
+  ASSERT_EQ(run(one).code, 0);
+  const Ending other = run(one + " --precision bf16 --layout channels_last");
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_CONTAINS(other.err, "1 to do");
+  std::vector<std::string> found;
+  for (const auto& line : read_json_lines("store/records.jsonl")) {
+    found.push_back(line.at("spec").at("precision").get<std::string>() + " " +
+                    line.at("provenance").at("layout").get<std::string>());
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{"float32 contiguous", "bf16 channels_last"}));
+
+  for (const auto& [flag, answer] :
+       {std::pair{"--precision half", "float32|tf32|bf16"},
+        std::pair{"--precision tf32", "needs --device cuda"},
+        std::pair{"--layout sideways", "auto|contiguous|channels_last|fastest"}}) {
+    const Ending refused = run(one + " " + flag);
+    EXPECT_EQ(refused.code, 2) << flag;
+    EXPECT_CONTAINS(refused.err, answer);
+  }
+}
+
+TEST_F(RunCommand, SaysWhenARecordedRunLacksTheTraceThatIsAskedFor) {
+  std::string silent = read("plan.toml");
+  silent.erase(silent.find("trace = true"), std::string("trace = true").size());
+  write("silent.toml", silent);
+  const std::string rest = " --only row=GALA --only loss=shot --store store";
+  ASSERT_EQ(run("run silent.toml" + rest).code, 0);
+  EXPECT_CONTAINS(run("run plan.toml" + rest).err, "2 of the recorded runs have no trace");
+}
+
 TEST_F(RunCommand, GoesOnAfterBeingKilled) {
   ASSERT_EQ(run("run plan.toml --store whole --threads 1 --quiet").code, 0);
   for (const std::size_t lines : {1u, 3u, 6u}) {

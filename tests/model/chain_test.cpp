@@ -90,6 +90,13 @@ TEST(Layout, MovesResultsByRoundingOnly) {
   }
 }
 
+TEST(Layout, IsContiguousOnTheCpuUnlessAskedFor) {
+  const auto model = make_model(Spec::parse(kNetworks[0]), 1);
+  set_layout(*model, Layout::kChannelsLast, {});
+  set_layout(*model, Layout::kAuto, {});
+  EXPECT_EQ(model->memory_format(), at::MemoryFormat::Contiguous);
+}
+
 TEST(Layout, TheTrialLeavesParametersStatisticsAndModeAlone) {
   const auto model = make_model(Spec::parse(kNetworks[0]), 1);
   const auto untouched = make_model(Spec::parse(kNetworks[0]), 1);
