@@ -33,9 +33,8 @@ std::string verdicts_html(const std::vector<Verdict>& verdicts) {
     return verdict.kind != Verdict::Kind::kNotRun;
   });
   if (!any) {
-    return "<p class=\"note\">None of the paper’s benchmarks is among these runs: there is nothing "
-           "to "
-           "compare with its numbers.</p>";
+    return "<p class=\"note\">None of the paper’s benchmarks is among these runs: "
+           "there is nothing to compare with its numbers.</p>";
   }
   std::string out = "<ul class=\"verdicts\">";
   for (const Verdict& verdict : verdicts) {
