@@ -25,7 +25,7 @@ NormShape shape_of(const at::Tensor& maps, double epsilon) {
 
 NormParameters parameters_of(const at::Tensor& scale, const at::Tensor& shift,
                              const at::Tensor& mean, const at::Tensor& variance) {
-  return {scale.const_data_ptr<float>(), shift.defined() ? shift.const_data_ptr<float>() : nullptr,
+  return {scale.const_data_ptr<float>(), shift.const_data_ptr<float>(),
           mean.const_data_ptr<float>(), variance.const_data_ptr<float>()};
 }
 
@@ -33,53 +33,85 @@ cudaStream_t stream_of(const at::Tensor& tensor) {
   return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
 }
 
-/// Calls `use` with a null pointer of the kernels' type for the maps.
-template <class Use>
-void with_type(const at::Tensor& maps, const Use& use) {
-  if (maps.scalar_type() == at::kFloat) {
-    use(static_cast<float*>(nullptr));
-  } else {
-    use(static_cast<__nv_bfloat16*>(nullptr));
+/// The same for every type of maps; what is undefined has no address.
+struct Maps {
+  at::Tensor input = {}, output = {}, added = {};
+  at::Tensor output_gradient = {}, input_gradient = {}, added_gradient = {};
+  bool relu = false;
+
+  /// Calls `use` with the addresses in the kernels' type.
+  template <class Use>
+  void give(const Use& use) const {
+    if (input.scalar_type() == at::kFloat) {
+      use(addresses<float>());
+    } else {
+      use(addresses<__nv_bfloat16>());
+    }
   }
-}
+
+ private:
+  template <class T>
+  static T* address(const at::Tensor& tensor) {
+    return tensor.defined() ? static_cast<T*>(tensor.data_ptr()) : nullptr;
+  }
+  template <class T>
+  NormMaps<T> addresses() const {
+    return {address<T>(input),
+            address<T>(output),
+            address<T>(added),
+            address<T>(output_gradient),
+            address<T>(input_gradient),
+            address<T>(added_gradient),
+            relu};
+  }
+};
 
 struct FixedNorm : torch::autograd::Function<FixedNorm> {
+  /// `added` is undefined where nothing is added.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& scale, const at::Tensor& shift,
-                            const at::Tensor& mean, const at::Tensor& variance, double epsilon) {
-    context->save_for_backward({input, scale, mean, variance});
-    context->saved_data["epsilon"] = epsilon;
-    at::Tensor output = at::empty_like(input);
+                            const at::Tensor& added, const at::Tensor& mean,
+                            const at::Tensor& variance, double epsilon, bool relu) {
+    const Maps maps{.input = input, .output = at::empty_like(input), .added = added, .relu = relu};
     const c10::cuda::CUDAGuard guard(input.device());
-    with_type(input, [&](auto* type) {
-      using T = std::remove_pointer_t<decltype(type)>;
-      queue_norm(shape_of(input, epsilon), parameters_of(scale, shift, mean, variance),
-                 static_cast<const T*>(input.const_data_ptr()),
-                 static_cast<T*>(output.mutable_data_ptr()), stream_of(input));
+    maps.give([&](const auto& addresses) {
+      queue_norm(shape_of(input, epsilon), parameters_of(scale, shift, mean, variance), addresses,
+                 stream_of(input));
     });
-    return output;
+    const bool reads_output = relu && added.defined();
+    context->save_for_backward(
+        {input, scale, shift, mean, variance, reads_output ? maps.output : at::Tensor()});
+    context->saved_data["epsilon"] = epsilon;
+    context->saved_data["relu"] = relu;
+    context->saved_data["adds"] = added.defined();
+    return maps.output;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &input = saved[0], &scale = saved[1], &mean = saved[2], &variance = saved[3];
+    const at::Tensor &input = saved[0], &scale = saved[1], &shift = saved[2], &mean = saved[3],
+                     &variance = saved[4];
     const NormShape shape = shape_of(input, context->saved_data["epsilon"].toDouble());
-    const at::Tensor given = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
+    const bool relu = context->saved_data["relu"].toBool();
+    const bool adds = context->saved_data["adds"].toBool();
+    const Maps maps{.input = input,
+                    .output = saved[5],
+                    .output_gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast),
+                    .input_gradient = at::empty_like(input),
+                    .added_gradient = relu && adds ? at::empty_like(input) : at::Tensor(),
+                    .relu = relu};
     const at::Tensor parts =
         at::empty({norm_parts(shape), 2, shape.channels}, input.options().dtype(at::kFloat));
-    at::Tensor input_gradient = at::empty_like(input);
-    at::Tensor scale_gradient = at::empty_like(scale), shift_gradient = at::empty_like(scale);
+    const at::Tensor scale_gradient = at::empty_like(scale), shift_gradient = at::empty_like(scale);
     const c10::cuda::CUDAGuard guard(input.device());
-    with_type(input, [&](auto* type) {
-      using T = std::remove_pointer_t<decltype(type)>;
-      queue_norm_backward(shape, parameters_of(scale, {}, mean, variance),
-                          static_cast<const T*>(input.const_data_ptr()),
-                          static_cast<const T*>(given.const_data_ptr()),
-                          static_cast<T*>(input_gradient.mutable_data_ptr()),
+    maps.give([&](const auto& addresses) {
+      queue_norm_backward(shape, parameters_of(scale, shift, mean, variance), addresses,
                           parts.mutable_data_ptr<float>(), scale_gradient.mutable_data_ptr<float>(),
                           shift_gradient.mutable_data_ptr<float>(), stream_of(input));
     });
-    return {input_gradient, scale_gradient, shift_gradient, {}, {}, {}};
+    at::Tensor added_gradient;
+    if (adds) added_gradient = relu ? maps.added_gradient : maps.output_gradient;
+    return {maps.input_gradient, scale_gradient, shift_gradient, added_gradient, {}, {}, {}, {}};
   }
 };
 
@@ -92,14 +124,20 @@ bool fits(const at::Tensor& vector) {
 }  // namespace
 
 at::Tensor cuda_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
-                     const at::Tensor& mean, const at::Tensor& variance, double epsilon) {
+                     const at::Tensor& mean, const at::Tensor& variance, double epsilon,
+                     const NormEnd& end) {
   if (!input.is_cuda() || input.dim() != 4 || input.size(1) % 4 != 0 ||
       !input.is_contiguous(at::MemoryFormat::ChannelsLast)) {
     return {};
   }
   if (input.scalar_type() != at::kFloat && input.scalar_type() != at::kBFloat16) return {};
   if (!fits(scale) || !fits(shift) || !fits(mean) || !fits(variance)) return {};
-  return FixedNorm::apply(input, scale, shift, mean, variance, epsilon);
+  if (end.added.defined() &&
+      (end.added.scalar_type() != input.scalar_type() || end.added.sizes() != input.sizes() ||
+       !end.added.is_contiguous(at::MemoryFormat::ChannelsLast))) {
+    return {};
+  }
+  return FixedNorm::apply(input, scale, shift, end.added, mean, variance, epsilon, end.relu);
 }
 
 }  // namespace gala

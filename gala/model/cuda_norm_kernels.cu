@@ -73,10 +73,17 @@ struct Place {
   }
 };
 
-template <class T>
+/// As LibTorch has it: what is no number stays so, and passes its gradient on.
+__device__ bool cut_off(float value) {
+  return value <= 0;
+}
+
+template <bool kRelu, bool kAdd, class T>
 __global__ void __launch_bounds__(kThreads)
-    normalise(NormShape shape, NormParameters parameters, const T* __restrict__ input,
-              T* __restrict__ output, int columns) {
+    normalise(NormShape shape, NormParameters parameters, NormMaps<T> maps, int columns) {
+  const T* __restrict__ input = maps.input;
+  const T* __restrict__ added = maps.added;
+  T* __restrict__ output = maps.output;
   const Place place(shape, columns);
   if (!place.inside) return;
   const Four scale = load(parameters.scale + place.channel);
@@ -91,22 +98,33 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t row = place.first_row; row < shape.rows; row += place.step) {
     const std::int64_t at = row * shape.channels + place.channel;
     Four value = load(input + at);
+    Four more = {};
+    if constexpr (kAdd) more = load(added + at);
     for (int j = 0; j < kVector; ++j) {
       value.x[j] = (value.x[j] - mean.x[j]) * factor.x[j] + shift.x[j];
+      if constexpr (kAdd) value.x[j] += more.x[j];
+      if (kRelu && cut_off(value.x[j])) value.x[j] = 0;
     }
     store(output + at, value);
   }
 }
 
-template <class T>
+/// Where the relu cut off is seen from the output, or, where nothing was added, worked out anew, which
+/// is cheaper than to read it.
+template <bool kRelu, bool kAdd, class T>
 __global__ void __launch_bounds__(kThreads)
-    normalise_backward(NormShape shape, NormParameters parameters, const T* __restrict__ input,
-                       const T* __restrict__ output_gradient, T* __restrict__ input_gradient,
+    normalise_backward(NormShape shape, NormParameters parameters, NormMaps<T> maps,
                        float* __restrict__ parts, int columns) {
+  const T* __restrict__ input = maps.input;
+  const T* __restrict__ output = maps.output;
+  const T* __restrict__ output_gradient = maps.output_gradient;
+  T* __restrict__ input_gradient = maps.input_gradient;
+  T* __restrict__ added_gradient = maps.added_gradient;
   const Place place(shape, columns);
   Four scale_sum = {}, shift_sum = {};
   if (place.inside) {
     const Four scale = load(parameters.scale + place.channel);
+    const Four shift = load(parameters.shift + place.channel);
     const Four mean = load(parameters.mean + place.channel);
     const Four variance = load(parameters.variance + place.channel);
     Four inverse, factor;
@@ -119,6 +137,15 @@ __global__ void __launch_bounds__(kThreads)
       const std::int64_t at = row * shape.channels + place.channel;
       const Four value = load(input + at);
       Four gradient = load(output_gradient + at);
+      Four result = {};
+      if constexpr (kRelu && kAdd) result = load(output + at);
+      for (int j = 0; j < kVector; ++j) {
+        if constexpr (kRelu && !kAdd) {
+          result.x[j] = (value.x[j] - mean.x[j]) * factor.x[j] + shift.x[j];
+        }
+        if (kRelu && cut_off(result.x[j])) gradient.x[j] = 0;
+      }
+      if constexpr (kRelu && kAdd) store(added_gradient + at, gradient);
       for (int j = 0; j < kVector; ++j) {
         shift_sum.x[j] += gradient.x[j];
         scale_sum.x[j] += gradient.x[j] * ((value.x[j] - mean.x[j]) * inverse.x[j]);
@@ -167,21 +194,26 @@ std::int64_t norm_parts(const NormShape& shape) {
 }
 
 template <class T>
-void queue_norm(const NormShape& shape, const NormParameters& parameters, const T* input, T* output,
+void queue_norm(const NormShape& shape, const NormParameters& parameters, const NormMaps<T>& maps,
                 cudaStream_t stream) {
   const Grid grid(shape);
-  normalise<<<grid.blocks, grid.threads(), 0, stream>>>(shape, parameters, input, output,
-                                                        grid.columns);
+  const auto kernel = maps.relu ? maps.added ? normalise<true, true, T> : normalise<true, false, T>
+                      : maps.added ? normalise<false, true, T>
+                                   : normalise<false, false, T>;
+  kernel<<<grid.blocks, grid.threads(), 0, stream>>>(shape, parameters, maps, grid.columns);
   check_cuda(cudaGetLastError());
 }
 
 template <class T>
-void queue_norm_backward(const NormShape& shape, const NormParameters& parameters, const T* input,
-                         const T* output_gradient, T* input_gradient, float* parts,
-                         float* scale_gradient, float* shift_gradient, cudaStream_t stream) {
+void queue_norm_backward(const NormShape& shape, const NormParameters& parameters,
+                         const NormMaps<T>& maps, float* parts, float* scale_gradient,
+                         float* shift_gradient, cudaStream_t stream) {
   const Grid grid(shape);
-  normalise_backward<<<grid.blocks, grid.threads(), 0, stream>>>(
-      shape, parameters, input, output_gradient, input_gradient, parts, grid.columns);
+  // Without a relu what was added takes the gradient of the output itself.
+  const auto kernel = !maps.relu            ? normalise_backward<false, false, T>
+                      : maps.added_gradient ? normalise_backward<true, true, T>
+                                            : normalise_backward<true, false, T>;
+  kernel<<<grid.blocks, grid.threads(), 0, stream>>>(shape, parameters, maps, parts, grid.columns);
   const std::int64_t warps = 2 * shape.channels;
   total<<<static_cast<unsigned>((warps * 32 + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
       parts, static_cast<int>(grid.blocks.x), shape.channels, scale_gradient, shift_gradient);
@@ -189,9 +221,10 @@ void queue_norm_backward(const NormShape& shape, const NormParameters& parameter
 }
 
 #define GALA_CUDA_NORM(T)                                                                        \
-  template void queue_norm(const NormShape&, const NormParameters&, const T*, T*, cudaStream_t); \
-  template void queue_norm_backward(const NormShape&, const NormParameters&, const T*, const T*, \
-                                    T*, float*, float*, float*, cudaStream_t)
+  template void queue_norm(const NormShape&, const NormParameters&, const NormMaps<T>&,          \
+                           cudaStream_t);                                                        \
+  template void queue_norm_backward(const NormShape&, const NormParameters&, const NormMaps<T>&, \
+                                    float*, float*, float*, cudaStream_t)
 
 GALA_CUDA_NORM(float);
 GALA_CUDA_NORM(__nv_bfloat16);

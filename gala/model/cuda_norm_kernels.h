@@ -24,14 +24,25 @@ struct NormParameters {
 /// Parts of the sums over places that a backward pass leaves: rows of 2 · channels floats.
 std::int64_t norm_parts(const NormShape& shape);
 
-// T is float or __nv_bfloat16.
+/// The maps of a pass. T is float or __nv_bfloat16.
 template <class T>
-void queue_norm(const NormShape& shape, const NormParameters& parameters, const T* input, T* output,
+struct NormMaps {
+  const T* input;
+  T* output;       ///< backward: read, and only where something was added
+  const T* added;  ///< forward: or null
+  const T* output_gradient;
+  T* input_gradient;
+  T* added_gradient;  ///< backward: null where nothing was added
+  bool relu;
+};
+
+template <class T>
+void queue_norm(const NormShape& shape, const NormParameters& parameters, const NormMaps<T>& maps,
                 cudaStream_t stream);
 /// `parts` holds norm_parts rows; the gradients of scale and shift are float32.
 template <class T>
-void queue_norm_backward(const NormShape& shape, const NormParameters& parameters, const T* input,
-                         const T* output_gradient, T* input_gradient, float* parts,
-                         float* scale_gradient, float* shift_gradient, cudaStream_t stream);
+void queue_norm_backward(const NormShape& shape, const NormParameters& parameters,
+                         const NormMaps<T>& maps, float* parts, float* scale_gradient,
+                         float* shift_gradient, cudaStream_t stream);
 
 }  // namespace gala

@@ -4,35 +4,33 @@
 
 namespace gala {
 
-// Results of convolutions and norms are changed in place by what follows: their backward needs the
-// input, not the result.
-
 at::Tensor Convolution::forward(const at::Tensor& input) const {
   return at::conv2d(input, weight->value, {}, at::IntArrayRef{stride, stride},
                     at::IntArrayRef{padding, padding}, at::IntArrayRef{1, 1}, groups);
 }
 
-at::Tensor BatchNorm::forward(const at::Tensor& input, const NormPass& pass) const {
+at::Tensor BatchNorm::forward(const at::Tensor& input, const NormPass& pass,
+                              const NormEnd& end) const {
   return batch_norm(input, scale->value, shift->value, running_mean->value, running_var->value,
-                    pass.mode, epsilon, pass.update_statistics);
+                    pass.mode, epsilon, pass.update_statistics, end);
 }
 
 at::Tensor Linear::forward(const at::Tensor& input) const {
   return at::linear(input, weight->value, bias->value);
 }
 
-at::Tensor ConvolutionNorm::forward(const at::Tensor& input, const NormPass& pass) const {
-  return norm.forward(convolution.forward(input), pass);
+at::Tensor ConvolutionNorm::forward(const at::Tensor& input, const NormPass& pass,
+                                    const NormEnd& end) const {
+  return norm.forward(convolution.forward(input), pass, end);
 }
 
 at::Tensor ResidualBlock::forward(const at::Tensor& input, const NormPass& pass) const {
   at::Tensor result = input;
-  for (std::size_t i = 0; i < branch.size(); ++i) {
-    if (i > 0) result.relu_();
-    result = branch[i].forward(result, pass);
+  for (std::size_t i = 0; i + 1 < branch.size(); ++i) {
+    result = branch[i].forward(result, pass, {.relu = true});
   }
-  result.add_(shortcut ? shortcut->forward(input, pass) : input);
-  return result.relu_();
+  const at::Tensor added = shortcut ? shortcut->forward(input, pass) : input;
+  return branch.back().forward(result, pass, {.relu = true, .added = added});
 }
 
 Parameter* LayerBuilder::add(const std::string& module, const char* name, ModuleKind kind,

@@ -39,7 +39,7 @@ struct BatchNorm {
   Buffer* running_var = nullptr;
   double epsilon = 1e-5;
 
-  at::Tensor forward(const at::Tensor& input, const NormPass& pass) const;
+  at::Tensor forward(const at::Tensor& input, const NormPass& pass, const NormEnd& end = {}) const;
 };
 
 /// x · weightᵀ + bias.
@@ -55,7 +55,7 @@ struct ConvolutionNorm {
   Convolution convolution;
   BatchNorm norm;
 
-  at::Tensor forward(const at::Tensor& input, const NormPass& pass) const;
+  at::Tensor forward(const at::Tensor& input, const NormPass& pass, const NormEnd& end = {}) const;
 };
 
 /// relu(branch(x) + shortcut(x)), with a relu between the steps of the branch; the shortcut is the

@@ -59,15 +59,23 @@ void move_statistics(const at::Tensor& input, at::Tensor& running_mean, at::Tens
   if (has_variance) move(running_var, variance);
 }
 
+/// In place: backward of a norm needs its input, not its result.
+at::Tensor finished(at::Tensor result, const NormEnd& end) {
+  if (end.added.defined()) result.add_(end.added);
+  if (end.relu) result.relu_();
+  return result;
+}
+
 at::Tensor with_statistics(const at::Tensor& input, const at::Tensor& scale,
                            const at::Tensor& shift, const at::Tensor& mean,
-                           const at::Tensor& variance, double epsilon) {
-  if (at::Tensor result = cuda_norm(input, scale, shift, mean, variance, epsilon);
+                           const at::Tensor& variance, double epsilon, const NormEnd& end) {
+  if (at::Tensor result = cuda_norm(input, scale, shift, mean, variance, epsilon, end);
       result.defined()) {
     return result;
   }
-  return at::batch_norm(input, scale, shift, mean, variance, /*training=*/false, /*momentum=*/0,
-                        epsilon, use_cudnn());
+  return finished(at::batch_norm(input, scale, shift, mean, variance, /*training=*/false,
+                                 /*momentum=*/0, epsilon, use_cudnn()),
+                  end);
 }
 
 at::Tensor with_batch_statistics(const at::Tensor& input, const at::Tensor& scale,
@@ -151,23 +159,26 @@ std::vector<MethodInfo> describe_norm_modes() {
 
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
-                      double epsilon, bool update_statistics) {
+                      double epsilon, bool update_statistics, const NormEnd& end) {
   switch (mode.kind) {
     case NormKind::kSource:
-      return with_statistics(input, scale, shift, running_mean, running_var, epsilon);
+      return with_statistics(input, scale, shift, running_mean, running_var, epsilon, end);
     case NormKind::kBatch:
-      return with_batch_statistics(input, scale, shift, epsilon);
+      return finished(with_batch_statistics(input, scale, shift, epsilon), end);
     case NormKind::kBlend:
-      return with_blended_statistics(input, scale, shift, running_mean, running_var, mode.weight,
-                                     epsilon);
+      return finished(with_blended_statistics(input, scale, shift, running_mean, running_var,
+                                              mode.weight, epsilon),
+                      end);
     case NormKind::kRunning:
       if (update_statistics) move_statistics(input, running_mean, running_var, mode.momentum);
       // Copies, since backward needs these values even if another batch passes before it.
       return with_statistics(input, scale, shift, running_mean.clone(), running_var.clone(),
-                             epsilon);
+                             epsilon, end);
     case NormKind::kTraining:
-      if (!update_statistics) return with_batch_statistics(input, scale, shift, epsilon);
-      return while_training(input, scale, shift, running_mean, running_var, mode.momentum, epsilon);
+      return finished(update_statistics ? while_training(input, scale, shift, running_mean,
+                                                         running_var, mode.momentum, epsilon)
+                                        : with_batch_statistics(input, scale, shift, epsilon),
+                      end);
   }
   fail("norm mode {} does not exist", static_cast<int>(mode.kind));
 }

@@ -34,6 +34,13 @@ struct NormMode {
   }
 };
 
+/// What follows a norm layer at once, so that one pass over the maps can do it all: relu(norm(x) + added),
+/// each part where it is asked for.
+struct NormEnd {
+  bool relu = false;
+  at::Tensor added = {};  ///< of the maps' shape, or undefined
+};
+
 /// The modes a user may name, with their options.
 std::vector<MethodInfo> describe_norm_modes();
 
@@ -45,6 +52,6 @@ std::vector<MethodInfo> describe_norm_modes();
 /// statistics are not finite keeps those it had.
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
-                      double epsilon, bool update_statistics);
+                      double epsilon, bool update_statistics, const NormEnd& end = {});
 
 }  // namespace gala

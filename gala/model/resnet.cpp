@@ -62,7 +62,7 @@ ResNet::ResNet(Spec spec, std::int64_t classes, const Layout& layout)
 
 at::Tensor ResNet::run_stage(int stage, const at::Tensor& maps, const NormPass& pass) const {
   if (stage > 0) return blocks_[static_cast<std::size_t>(stage) - 1].forward(maps, pass);
-  return at::max_pool2d(stem_.forward(maps, pass).relu_(), at::IntArrayRef{3, 3},
+  return at::max_pool2d(stem_.forward(maps, pass, {.relu = true}), at::IntArrayRef{3, 3},
                         at::IntArrayRef{2, 2}, at::IntArrayRef{1, 1});
 }
 

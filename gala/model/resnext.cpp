@@ -64,7 +64,7 @@ ResNext29::ResNext29(const Options& options)
 
 at::Tensor ResNext29::run_stage(int stage, const at::Tensor& maps, const NormPass& pass) const {
   if (stage > 0) return blocks_[static_cast<std::size_t>(stage) - 1].forward(maps, pass);
-  return stem_.forward(maps, pass).relu_();
+  return stem_.forward(maps, pass, {.relu = true});
 }
 
 }  // namespace gala

@@ -56,8 +56,8 @@ WideResNet::Block WideResNet::make_block(LayerBuilder& build, const std::string&
 }
 
 at::Tensor WideResNet::Block::forward(const at::Tensor& input, const NormPass& pass) const {
-  const at::Tensor active = norm1.forward(input, pass).relu_();
-  at::Tensor result = norm2.forward(convolution1.forward(active), pass).relu_();
+  const at::Tensor active = norm1.forward(input, pass, {.relu = true});
+  at::Tensor result = norm2.forward(convolution1.forward(active), pass, {.relu = true});
   result = convolution2.forward(result);
   return result.add_(shortcut ? shortcut->forward(active) : input);
 }
@@ -66,7 +66,7 @@ at::Tensor WideResNet::run_stage(int stage, const at::Tensor& maps, const NormPa
   if (stage == 0) return stem_.forward(maps);
   const auto block = static_cast<std::size_t>(stage) - 1;
   if (block < blocks_.size()) return blocks_[block].forward(maps, pass);
-  return last_norm_.forward(maps, pass).relu_();
+  return last_norm_.forward(maps, pass, {.relu = true});
 }
 
 }  // namespace gala
