@@ -67,11 +67,11 @@ struct Maps {
 };
 
 struct FixedNorm : torch::autograd::Function<FixedNorm> {
-  /// `added` is undefined where nothing is added.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& scale, const at::Tensor& shift,
-                            const at::Tensor& added, const at::Tensor& mean,
+                            const std::optional<at::Tensor>& what_is_added, const at::Tensor& mean,
                             const at::Tensor& variance, double epsilon, bool relu) {
+    const at::Tensor added = what_is_added.value_or(at::Tensor());
     const Maps maps{.input = input, .output = at::empty_like(input), .added = added, .relu = relu};
     const c10::cuda::CUDAGuard guard(input.device());
     maps.give([&](const auto& addresses) {
@@ -137,7 +137,10 @@ at::Tensor cuda_norm(const at::Tensor& input, const at::Tensor& scale, const at:
        !end.added.is_contiguous(at::MemoryFormat::ChannelsLast))) {
     return {};
   }
-  return FixedNorm::apply(input, scale, shift, end.added, mean, variance, epsilon, end.relu);
+  // LibTorch takes no undefined tensor for an argument.
+  const std::optional<at::Tensor> added =
+      end.added.defined() ? std::optional(end.added) : std::nullopt;
+  return FixedNorm::apply(input, scale, shift, added, mean, variance, epsilon, end.relu);
 }
 
 }  // namespace gala
