@@ -11,8 +11,10 @@
 namespace gala {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 512;
 constexpr int kVector = Four::kSize;
+constexpr std::int32_t kStride = kThreads * kVector;  // what a block's threads take in one go
+static_assert(kCudaChunk % kStride == 0);
 
 template <int kCount>
 struct Pointers {
@@ -81,7 +83,7 @@ __global__ void __launch_bounds__(kThreads)
     gradient += chunk.offset;
     const bool whole = is_whole(chunk, gradient);
 #pragma unroll 4
-    for (std::int32_t i = threadIdx.x * kVector; i < size; i += kThreads * kVector) {
+    for (std::int32_t i = threadIdx.x * kVector; i < size; i += kStride) {
       const Four g = whole ? load_four(gradient + i) : load(gradient, i, min(size - i, kVector));
       for (const float x : g.x) sums[0] += static_cast<double>(x) * x;
     }
@@ -128,11 +130,34 @@ struct UpdateSums {
   }
 };
 
+/// Takes in `kAhead` vectors, all of them loaded before the first is used, and commits their moments.
+template <int kAhead, class Rule>
+__device__ void take_ahead(const Rule& rule, const float* gradient, const float* shifts,
+                           float* const (&all_moments)[Rule::kMoments], std::int32_t begin,
+                           UpdateSums& sums) {
+  Four g[kAhead], shift[kAhead], moments[kAhead][Rule::kMoments];
+#pragma unroll
+  for (int a = 0; a < kAhead; ++a) {
+    const std::int32_t i = begin + a * kStride;
+    g[a] = load_four(gradient + i);
+    shift[a] = load_four(shifts + i);
+    for (int k = 0; k < Rule::kMoments; ++k) moments[a][k] = load_four(all_moments[k] + i);
+  }
+#pragma unroll
+  for (int a = 0; a < kAhead; ++a) {
+    const std::int32_t i = begin + a * kStride;
+    sums.take<false>(rule, false, kVector, g[a], Four{}, shift[a], moments[a]);
+    for (int k = 0; k < Rule::kMoments; ++k) store_four(all_moments[k] + i, moments[a][k]);
+  }
+}
+
 template <bool kSumValues, class Rule, int kCount>
-__global__ void __launch_bounds__(kThreads, 3)
+__global__ void __launch_bounds__(kThreads, 2)
     measure(const __grid_constant__ CudaPass<Rule> pass,
             const __grid_constant__ Pointers<kCount> gradients) {
-  const SweepChunk chunk = pass.chunks[blockIdx.x];
+  // From the end: the gradients that square_gradients read last may still be in the cache.
+  const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);
+  const SweepChunk chunk = pass.chunks[index];
   const SweepView<Rule>& view = pass.view;
   const Rule rule = view.rules[chunk.layer];
   const bool commit = view.commit && *pass.finite, difference = view.difference;
@@ -144,19 +169,17 @@ __global__ void __launch_bounds__(kThreads, 3)
   float* all_moments[Rule::kMoments];
   for (int k = 0; k < Rule::kMoments; ++k) all_moments[k] = view.moments[k] + chunk.begin;
   const auto size = static_cast<std::int32_t>(chunk.size);
+  std::int32_t i = threadIdx.x * kVector;
   UpdateSums sums;
   if (is_whole(chunk, gradient) && !reads_values && commit) {
     // The common case, with nothing in the way of many loads at once.
-#pragma unroll 2
-    for (std::int32_t i = threadIdx.x * kVector; i < size; i += kThreads * kVector) {
-      const Four g = load_four(gradient + i), shift = load_four(shifts + i);
-      Four moments[Rule::kMoments];
-      for (int k = 0; k < Rule::kMoments; ++k) moments[k] = load_four(all_moments[k] + i);
-      sums.take<false>(rule, false, kVector, g, Four{}, shift, moments);
-      for (int k = 0; k < Rule::kMoments; ++k) store_four(all_moments[k] + i, moments[k]);
+    constexpr int kAhead = 2;
+    for (; i + (kAhead - 1) * kStride < size; i += kAhead * kStride) {
+      take_ahead<kAhead>(rule, gradient, shifts, all_moments, i, sums);
     }
+    if (i < size) take_ahead<1>(rule, gradient, shifts, all_moments, i, sums);
   } else {
-    for (std::int32_t i = threadIdx.x * kVector; i < size; i += kThreads * kVector) {
+    for (; i < size; i += kStride) {
       const int width = min(size - i, kVector);
       const Four g = load(gradient, i, width), shift = load(shifts, i, width);
       const Four value = load(reads_values ? values : nullptr, i, width);
@@ -170,7 +193,7 @@ __global__ void __launch_bounds__(kThreads, 3)
   }
   block_sum(sums.values);
   if (threadIdx.x > 0) return;
-  double* part = pass.parts + blockIdx.x * kSumColumns;
+  double* part = pass.parts + index * kSumColumns;
   part[kUpdateSq] = sums.values[0];
   part[kUpdateDotShift] = sums.values[1];
   part[kShiftSq] = sums.values[2];
@@ -191,26 +214,24 @@ __global__ void __launch_bounds__(kThreads)
   for (int c = 0; c < 4; ++c) table[blockIdx.x * kSumColumns + kColumns[c]] = sums[c];
 }
 
-template <class Rule, int kCount>
-__global__ void __launch_bounds__(kThreads)
-    apply(const __grid_constant__ CudaPass<Rule> pass,
-          const __grid_constant__ Pointers<kCount> gradients) {
-  const SweepChunk chunk = pass.chunks[pass.first_chunk + blockIdx.x];
-  const SweepView<Rule>& view = pass.view;
-  const float weight = pass.weights ? pass.weights[chunk.layer] : pass.weight;
-  if (weight == 0) return;
-  const Rule rule = view.rules[chunk.layer];
-  const float* gradient = gradients.data[chunk.tensor];
-  if (gradient) gradient += chunk.offset;
-  for (std::int64_t i = threadIdx.x * kVector; i < chunk.size; i += kThreads * kVector) {
-    const int width = static_cast<int>(min(chunk.size - i, std::int64_t{kVector}));
+/// Moves a block's part of one layer. `kWhole`: it is read and written in whole vectors.
+template <bool kWhole, class Rule>
+__device__ void move(const SweepView<Rule>& view, const SweepChunk& chunk, const Rule& rule,
+                     float weight, const float* gradient) {
+  const auto load_part = [](const float* data, std::int64_t at, int width) {
+    if constexpr (kWhole) return data ? load_four(data + at) : Four{};
+    return load(data, at, width);
+  };
+  const auto size = static_cast<std::int32_t>(chunk.size);
+  for (std::int32_t i = threadIdx.x * kVector; i < size; i += kStride) {
+    const int width = kWhole ? kVector : min(size - i, kVector);
     const std::int64_t at = chunk.begin + i;
-    const Four g = load(gradient, i, width);
-    Four value = load(view.values, at, width);
-    Four shift = load(view.difference ? nullptr : view.shift, at, width);
-    Four recent = load(view.recent, at, width);
+    const Four g = load_part(gradient, i, width);
+    Four value = load_part(view.values, at, width);
+    Four shift = load_part(view.difference ? nullptr : view.shift, at, width);
+    Four recent = load_part(view.recent, at, width);
     Four moments[Rule::kMoments];
-    for (int k = 0; k < Rule::kMoments; ++k) moments[k] = load(view.moments[k], at, width);
+    for (int k = 0; k < Rule::kMoments; ++k) moments[k] = load_part(view.moments[k], at, width);
 #pragma unroll
     for (int j = 0; j < kVector; ++j) {
       float fresh[Rule::kMoments];
@@ -229,6 +250,20 @@ __global__ void __launch_bounds__(kThreads)
       store(view.moments[k], at, width, moments[k]);
     }
   }
+}
+
+template <class Rule, int kCount>
+__global__ void __launch_bounds__(kThreads, 2)
+    apply(const __grid_constant__ CudaPass<Rule> pass,
+          const __grid_constant__ Pointers<kCount> gradients) {
+  const SweepChunk chunk = pass.chunks[pass.first_chunk + blockIdx.x];
+  const float weight = pass.weights ? pass.weights[chunk.layer] : pass.weight;
+  if (weight == 0) return;
+  const Rule rule = pass.view.rules[chunk.layer];
+  const float* gradient = gradients.data[chunk.tensor];
+  if (gradient) gradient += chunk.offset;
+  is_whole(chunk, gradient) ? move<true>(pass.view, chunk, rule, weight, gradient)
+                            : move<false>(pass.view, chunk, rule, weight, gradient);
 }
 
 /// Calls `use` with the pointers as a kernel's argument, in the smaller of two sizes.

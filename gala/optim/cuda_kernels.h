@@ -5,7 +5,7 @@
 
 namespace gala {
 
-/// Elements of a chunk on a GPU: eight times four for each of the 256 threads that share it.
+/// Elements of a chunk on a GPU: four times four for each of the 512 threads that share it.
 constexpr std::int64_t kCudaChunk = 8192;
 /// The pointers to the gradients travel as a kernel's arguments, so that a captured graph holds
 /// them; there is room for 32 KB of arguments.
