@@ -69,12 +69,16 @@ at::Tensor make_images(const Case& what, at::Device device) {
   return at::rand({what.batch, 3, what.size, what.size}).to(device);
 }
 
+/// Every answer counts: untrained networks are too unsure for the default, and without a loss no layer
+/// would move.
+constexpr const char* kLoss = "pseudo_label:beta=0";
+
 /// Forward, loss and backward, and nothing else.
 class Floor {
  public:
   Floor(const Case& what, at::Device device)
       : model_(make_network(what, device)),
-        loss_(make_loss(Spec::parse("pseudo_label"))),
+        loss_(make_loss(Spec::parse(kLoss))),
         images_(make_images(what, device).contiguous(model_->memory_format())),
         queue_(WorkQueue::make(device)) {
     for (Parameter& parameter : model_->parameters()) {
@@ -110,13 +114,13 @@ class Floor {
   std::unique_ptr<RecordedWork> work_;
 };
 
-/// The product: one call of `answer` a batch, everything at its default but the rate, which is small
-/// so that a thousand steps on one batch do not change what is computed.
+/// The product: one call of `answer` a batch, everything at its default but the loss's bound and the
+/// rate, which is small so that a thousand steps on one batch do not change what is computed.
 class Step {
  public:
   Step(const Case& what, at::Device device, bool record = true)
       : model_(make_network(what, device)),
-        adapter_(*model_, {.optimizer = "adam:rate=1e-07", .record = record}),
+        adapter_(*model_, {.loss = kLoss, .optimizer = "adam:rate=1e-07", .record = record}),
         images_(make_images(what, device)) {
     for (int i = 0; i < 3; ++i) first_ = adapter_.answer(images_).logits;
     if (!adapter_.recording_problem().empty()) fail("{}", adapter_.recording_problem());
@@ -126,7 +130,7 @@ class Step {
   /// Where the time of a step goes, in milliseconds.
   static StepTimes profile(const Case& what, at::Device device) {
     const auto model = make_network(what, device);
-    Adapter adapter(*model, {.optimizer = "adam:rate=1e-07", .profile = true});
+    Adapter adapter(*model, {.loss = kLoss, .optimizer = "adam:rate=1e-07", .profile = true});
     const at::Tensor images = make_images(what, device);
     constexpr int kWarmUp = 5, kSteps = 20;
     StepTimes sum;

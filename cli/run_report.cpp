@@ -48,8 +48,13 @@ struct Line {
   std::string hyper;
 };
 
-/// Runs of one row, loss, data set and backbone together.
-std::vector<Line> lines_of(const std::vector<Placed>& runs) {
+/// Runs of one row, loss, data set and backbone together, row by row as in the plan: records are in
+/// the order in which runs ended.
+std::vector<Line> lines_of(const std::vector<Placed>& runs, const ExperimentPlan& plan) {
+  std::map<std::pair<std::string, std::string>, std::size_t> order;
+  for (const PlannedRun& run : plan.runs) {
+    order.try_emplace({run.labels.group, run.labels.row}, order.size());
+  }
   std::vector<Line> lines;
   for (const Placed& run : runs) {
     Labels labels = *run.labels;
@@ -63,6 +68,12 @@ std::vector<Line> lines_of(const std::vector<Placed>& runs) {
     line->runs.push_back(run);
     if (line->hyper != hyper) line->hyper = "(each its own)";
   }
+  const auto rank = [&](const Line& line) {
+    const auto found = order.find({line.labels.group, line.labels.row});
+    return found == order.end() ? order.size() : found->second;
+  };
+  std::stable_sort(lines.begin(), lines.end(),
+                   [&](const Line& a, const Line& b) { return rank(a) < rank(b); });
   return lines;
 }
 
@@ -89,11 +100,11 @@ std::optional<double> mean_of(const Line& line, std::optional<double> (Record::*
   return mean(values);
 }
 
-void print_table(const std::vector<Placed>& runs, bool with_hyper) {
+void print_table(const std::vector<Placed>& runs, const ExperimentPlan& plan, bool with_hyper) {
   Rows rows = {{"row", "loss", "data", "network", "runs", "accuracy", "error", "±", "held out",
                 "forgetting"}};
   if (with_hyper) rows[0].push_back("hyper-parameters");
-  for (const Line& line : lines_of(runs)) {
+  for (const Line& line : lines_of(runs, plan)) {
     const double accuracy = benchmark_accuracy(line.runs);
     const Labels& labels = line.labels;
     rows.push_back({labels.group.empty() ? labels.row : labels.group + ": " + labels.row,
@@ -199,13 +210,13 @@ void print_results(const ExperimentPlan& plan, const std::vector<Record>& record
   for (const std::string& sentence : mixed_weights(runs)) std::cout << sentence << '\n';
   const bool grid = std::any_of(runs.begin(), runs.end(),
                                 [](const Placed& run) { return !run.labels->hyper.empty(); });
-  if (!grid) return print_table(runs, false);
+  if (!grid) return print_table(runs, plan, false);
   for (const SelectionRule rule : {SelectionRule::kPerLoss, SelectionRule::kPerDataset,
                                    SelectionRule::kTrainingDomain, SelectionRule::kOracle}) {
     const Selected selected = select_hyper(runs, rule);
     std::cout << fmt::format("hyper-parameters by {} ({})\n", format_value(rule),
                              fmt::join(datasets_of(selected), ", "));
-    print_table(selected.runs, true);
+    print_table(selected.runs, plan, true);
     print_unfound(selected);
     std::cout << '\n';
   }

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <map>
 #include <tuple>
 
-#include "gala/base/options.h"
+#include "gala/protocol/row_order.h"
 #include "gala/report/table_parts.h"
 
 namespace gala {
@@ -55,15 +55,11 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     blocks.push_back(key);
     return std::ssize(blocks) - 1;
   };
-  for (const Line& line : lines) block_of(line);
-  // Within it numbers by their size, before words.
-  const auto place_of = [&](const Line& line) {
-    double number = std::numeric_limits<double>::infinity();
-    parse_value(std::get<2>(line), number);
-    return std::pair(block_of(line), number);
-  };
+  RowOrder order;
+  std::map<Line, std::pair<std::ptrdiff_t, RowOrder::Rank>> ranks;
+  for (const Line& line : lines) ranks[line] = {block_of(line), order.rank(std::get<2>(line))};
   std::stable_sort(lines.begin(), lines.end(),
-                   [&](const Line& a, const Line& b) { return place_of(a) < place_of(b); });
+                   [&](const Line& a, const Line& b) { return ranks[a] < ranks[b]; });
   const bool grouped = std::any_of(lines.begin(), lines.end(),
                                    [](const Line& line) { return !std::get<0>(line).empty(); });
   if (!grouped) table.heads.erase(table.heads.begin());

@@ -211,14 +211,15 @@ TEST(Tables, APlansRowsStandInStoreOrderButNumbersBySize) {
   for (const char* rate : {"1e-4", "1e-3"}) {
     records.push_back(made_up({.plan = "mine", .row = "tuned", .hyper = {{"rate", rate}}}, 700));
   }
-  for (const char* row : {"never", "20", "5", "other"}) {
+  for (const char* row : {"never", "20", "block 3", "5", "block 1", "other"}) {
     records.push_back(made_up({.plan = "mine", .row = row}, 800));
   }
   const auto tables = make_tables(records);
   const Table& table = find(tables, "plan-mine").variants[0];
   std::vector<std::string> rows;
   for (const Row& row : table.rows) rows.push_back(row.method);
-  EXPECT_EQ(rows, (std::vector<std::string>{"5", "20", "tuned", "never", "other"}));
+  EXPECT_EQ(rows,
+            (std::vector<std::string>{"5", "20", "tuned", "never", "block 1", "block 3", "other"}));
   // No group, no column for it.
   EXPECT_EQ(table.heads, (std::vector<std::string>{"TTA", "Method"}));
 }
@@ -234,6 +235,26 @@ TEST(Tables, SayWhenOnlyAPartOfTheDataWasUsed) {
   EXPECT_FALSE(std::any_of(whole.begin(), whole.end(), [](const std::string& note) {
     return note.find("images=") != note.npos;
   }));
+}
+
+TEST(Tables, SayWhatTheNumbersRestOn) {
+  const auto said = [](const Record& record, const std::string& words) {
+    const std::vector<Record> records = {record};
+    const auto notes = find(make_tables(records), "plan-mine").variants[0].notes;
+    return std::any_of(notes.begin(), notes.end(),
+                       [&](const std::string& note) { return note.find(words) != note.npos; });
+  };
+  Record record = made_up({.plan = "mine", .row = "a"}, 700);
+  EXPECT_FALSE(said(record, "Precision"));
+  EXPECT_FALSE(said(record, "not the published arrays"));
+  record.spec.precision = "bf16";
+  EXPECT_TRUE(said(record, "Precision of convolutions and products: bf16."));
+  // The arrays that `gala corrupt` makes of CIFAR-10's test images.
+  record.data_hash = "ab873faadd83c46e0bf7c98f2ddb13fb126c3e5a40afbf60b6d6704107140f80";
+  EXPECT_TRUE(said(record, "not the published arrays"));
+  record.data_hash = "other";
+  record.spec.data = "cifar10c:generate=yes";
+  EXPECT_TRUE(said(record, "not the published arrays"));
 }
 
 TEST(Summary, CountsAndTimesAreReadable) {
