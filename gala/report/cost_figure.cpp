@@ -11,7 +11,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kParts[] = {"forward", "backward", "measure", "select", "apply"};
+struct Part {
+  const char* name;
+  const char* color;
+};
+/// Where a pass is one recorded graph, its parts are not timed apart and all of it stands as forward.
+constexpr const char* kWholePass = "forward to measure";
+constexpr Part kParts[] = {{kWholePass, "#6c9cb5"}, {"forward", "#8fb8c9"}, {"backward", "#3f7f9f"},
+                           {"measure", "#e0992a"},  {"select", "#b56aa8"},  {"apply", "#d9542b"}};
+
+std::map<std::string, double> parts_of(const Cost& cost) {
+  std::map<std::string, double> parts(cost.parts.begin(), cost.parts.end());
+  if (parts["backward"] > 0 || parts["measure"] > 0) return parts;
+  parts[kWholePass] = parts["forward"];
+  for (const char* name : {"forward", "backward", "measure"}) parts.erase(name);
+  return parts;
+}
 
 struct Costs {
   std::map<std::string, std::vector<double>> parts;
@@ -24,15 +39,21 @@ struct Panel {
 };
 
 Json time_spec(const Panel& panel, const std::string& label) {
-  Json values = Json::array();
-  for (const std::string& method : panel.methods) {
-    int order = 0;
-    for (const char* part : kParts) {
-      const auto found = panel.costs.at(method).parts.find(part);
+  Json values = Json::array(), names = Json::array(), colors = Json::array();
+  int order = 0;
+  for (const Part& part : kParts) {
+    bool seen = false;
+    for (const std::string& method : panel.methods) {
+      const auto found = panel.costs.at(method).parts.find(part.name);
       if (found == panel.costs.at(method).parts.end()) continue;
       values.push_back(
-          {{"method", method}, {"part", part}, {"ms", mean(found->second)}, {"order", order++}});
+          {{"method", method}, {"part", part.name}, {"ms", mean(found->second)}, {"order", order}});
+      seen = true;
     }
+    ++order;
+    if (!seen) continue;
+    names.push_back(part.name);
+    colors.push_back(part.color);
   }
   Json spec = chart_base("Time a step: " + label, static_cast<int>(panel.methods.size()) * 24 + 10);
   spec["data"] = {{"values", values}};
@@ -46,9 +67,7 @@ Json time_spec(const Panel& panel, const std::string& label) {
        {{"field", "part"},
         {"type", "nominal"},
         {"title", nullptr},
-        {"scale",
-         {{"domain", {"forward", "backward", "measure", "select", "apply"}},
-          {"range", {"#8fb8c9", "#3f7f9f", "#e0992a", "#b56aa8", "#d9542b"}}}}}}};
+        {"scale", {{"domain", names}, {"range", colors}}}}}};
   return spec;
 }
 
@@ -73,11 +92,13 @@ Json memory_spec(const Panel& panel, const std::string& label) {
 }  // namespace
 
 Figure cost_figure(const std::vector<TableSet>& tables) {
-  Figure figure{"cost",
-                "Time and memory",
-                "Mean time of an optimizer step by its parts, and the most memory held. Runs side "
-                "by side share the memory that is counted.",
-                {}};
+  Figure figure{
+      "cost",
+      "Time and memory",
+      "Mean time of an optimizer step by its parts, and the most memory held. On a GPU a "
+      "pass is one graph, whose parts are not timed apart; runs side by side share the GPU "
+      "and the memory that is counted.",
+      {}};
   std::vector<std::string> order;
   std::map<std::string, Panel> panels;
   for (const ShownRun& shown : shown_runs(tables)) {
@@ -90,7 +111,7 @@ Figure cost_figure(const std::vector<TableSet>& tables) {
     Panel& panel = panels[label];
     if (!panel.costs.contains(shown.name)) panel.methods.push_back(shown.name);
     Costs& costs = panel.costs[shown.name];
-    for (const auto& [part, time] : record.cost.parts) {
+    for (const auto& [part, time] : parts_of(record.cost)) {
       if (std::isfinite(time)) costs.parts[part].push_back(time);
     }
     if (record.cost.peak_memory > 0) {

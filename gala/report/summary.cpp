@@ -247,6 +247,7 @@ std::vector<std::pair<std::string, std::string>> describe_records(
   double hours = 0;
   std::int64_t images = 0;
   constexpr double kHour = 3.6e6;
+  constexpr std::size_t kWholeHash = 40, kShortHash = 12;
   for (const Record& record : records) {
     plans.insert(record.labels.plan);
     for (const Labels& labels : record.places) plans.insert(labels.plan);
@@ -254,7 +255,9 @@ std::vector<std::pair<std::string, std::string>> describe_records(
     networks.insert(record.labels.backbone);
     const auto text = [&](const char* name) { return provenance_text(record, name); };
     if (!text("device").empty()) devices.insert(text("device"));
-    if (!text("commit").empty()) commits.insert(text("commit"));
+    std::string commit = text("commit");
+    if (commit.size() == kWholeHash) commit.resize(kShortHash);
+    if (!commit.empty()) commits.insert(commit);
     const std::string date = text("date").substr(0, 10);
     if (!date.empty() && (first.empty() || date < first)) first = date;
     if (date > last) last = date;
