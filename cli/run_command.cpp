@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -18,13 +19,24 @@ constexpr char kFooter[] =
     "  gala run plans/table2.toml --store results --device cuda --precision tf32\n"
     "  gala run plans/table1.toml --store results --only set=PACS --shard 2/8";
 
+/// A word of the command without the folders of one machine: an absolute path, also behind "--flag=", is
+/// its last name.
+std::string without_folders(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  const std::size_t begin = equals == std::string::npos ? 0 : equals + 1;
+  const std::filesystem::path value = word.substr(begin);
+  if (!value.is_absolute()) return word;
+  const std::filesystem::path last = value.has_filename() ? value : value.parent_path();
+  return word.substr(0, begin) + last.filename().string();
+}
+
 /// The command as it was typed, for the records.
 std::string typed_command() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string command, word;
   std::getline(file, word, '\0');  // where the program lies is no matter
   command = "gala";
-  while (std::getline(file, word, '\0')) command += " " + word;
+  while (std::getline(file, word, '\0')) command += " " + without_folders(word);
   return command;
 }
 

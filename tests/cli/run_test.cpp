@@ -33,6 +33,28 @@ TEST_F(RunCommand, MakesRecordsOnceAndPrintsTheirTable) {
   }
 }
 
+TEST_F(RunCommand, RecordsNoFoldersOfOneMachine) {
+  const std::string rest = " --only row=Source --only seed=0";
+  ASSERT_EQ(
+      run("run " + path("plan.toml").string() + " --store=" + path("store").string() + "/" + rest)
+          .code,
+      0);
+  const auto lines = read_json_lines("store/records.jsonl");
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines[0].at("provenance").at("command").get<std::string>(),
+            "gala run plan.toml --store=store" + rest);
+}
+
+TEST_F(RunCommand, PrintsRowsInThePlansOrderHoweverTheyWereMade) {
+  ASSERT_EQ(run("run plan.toml --store store --only row=GALA").code, 0);
+  const Ending whole = run("run plan.toml --store store");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const std::size_t source = whole.out.find("\nSource"), gala = whole.out.find("\nGALA");
+  ASSERT_NE(source, std::string::npos);
+  ASSERT_NE(gala, std::string::npos);
+  EXPECT_LT(source, gala);
+}
+
 TEST_F(RunCommand, PrecisionAndLayoutAreTheMachines) {
   const std::string one =
       "run plan.toml --only row=GALA --only loss=shot --only seed=0 --store store";

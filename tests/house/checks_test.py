@@ -137,6 +137,11 @@ class CheckDocs(Tree):
         self.write("gala/x.cpp", 'open("' + "/home" + '/anna/x");\n')
         self.expect(self.check(), 1, "gala/x.cpp:1: a path of one machine")
 
+    def test_finds_a_path_of_a_machine_in_a_large_store(self):
+        records = '{"row": "x"}\n' * 100_000 + '{"command": "gala run --store ' + "/home" + '/anna/x"}\n'
+        self.write("results/records.jsonl", records)
+        self.expect(self.check(), 1, "results/records.jsonl:100001: a path of one machine")
+
     def test_finds_the_address_of_a_registry(self):
         self.write("CMakeLists.txt", "# https" + "://packages.example.com/simple\n")
         self.expect(self.check(), 1, "CMakeLists.txt:1", "packages.example.com")
