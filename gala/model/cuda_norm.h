@@ -4,8 +4,9 @@
 namespace gala {
 
 /// Batch normalisation with fixed statistics on a GPU, and what follows it, for channels-last maps in
-/// float32 or bfloat16; differentiable in input, scale, shift and what is added. One pass forward and one
-/// backward, where LibTorch's own takes four for the norm alone. Undefined for everything else, and where this library was built without CUDA.
+/// float32 or bfloat16; differentiable in input, scale, shift and what is added. One pass forward and
+/// one backward, where LibTorch's own takes four for the norm alone. Undefined for everything else, and
+/// where this library was built without CUDA.
 at::Tensor cuda_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                      const at::Tensor& mean, const at::Tensor& variance, double epsilon,
                      const NormEnd& end = {});

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
+#include <cstdlib>
 #include <map>
 #include <tuple>
 
-#include "gala/protocol/row_order.h"
 #include "gala/report/table_parts.h"
 
 namespace gala {
@@ -29,6 +30,33 @@ void set_deviation(Cell& cell, const std::vector<const PoolRun*>& runs, bool as_
 struct Place {
   std::string dataset, backbone;
   auto operator<=>(const Place&) const = default;
+};
+
+/// The order of a plan's rows as far as records tell it: as they first appear, but rows that differ in a
+/// number alone by that number, since runs that are made at once are recorded as they end. Plain numbers
+/// come before words.
+class RowOrder {
+ public:
+  struct Rank {
+    std::size_t stem;  ///< of the name without its number
+    double number;
+    auto operator<=>(const Rank&) const = default;
+  };
+  /// Names must be asked for in the order in which they appear.
+  Rank rank(const std::string& name) {
+    const std::size_t begin = name.find_first_of("0123456789");
+    std::string stem = name;
+    double number = 0;
+    if (begin != std::string::npos) {
+      char* end = nullptr;
+      number = std::strtod(name.c_str() + begin, &end);
+      stem.erase(begin, static_cast<std::size_t>(end - name.c_str()) - begin);
+    }
+    return {stems_.try_emplace(stem, stems_.size()).first->second, number};
+  }
+
+ private:
+  std::map<std::string, std::size_t> stems_ = {{"", 0}};
 };
 
 }  // namespace
