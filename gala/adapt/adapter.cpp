@@ -59,8 +59,7 @@ Answer Adapter::answer(const at::Tensor& images) {
   watch(answer, on_host);
   for (at::Tensor* logits : {&answer.logits, &answer.adapted}) {
     if (!logits->defined()) continue;
-    // What a recorded pass writes to, the next one overwrites.
-    if (frame->work) *logits = logits->clone();
+    if (frame->work && logits->is_same(frame->output.logits)) *logits = std::move(frame->answer);
     scope->hand_over(*logits);
   }
   return answer;
@@ -149,8 +148,7 @@ Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
   const Frames::Key key{images.size(0), images.size(2), images.size(3), kind,
                         model_.norm_mode().to_string()};
   Frame& frame = frames_.find(key, [&] {
-    return Frame{
-        {}, {}, {}, Facts(layers_, images.size(0), model_.classes(), model_.device()), nullptr};
+    return Frame{.facts = {layers_, images.size(0), model_.classes(), model_.device()}};
   });
   queue_->mark(0);
   if (!frame.work) {
@@ -164,6 +162,8 @@ Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
   frame.work ? frame.work->replay() : pass(frame, kind);
   frame.output.logits = frame.output.logits.detach();
   frame.output.features = frame.output.features.detach();
+  // What a recorded pass writes to, the next one overwrites.
+  if (frame.work) frame.answer = frame.output.logits.clone();
   queue_->wait();
   return frame;
 }

@@ -53,11 +53,12 @@ enum class PassKind {
 
 /// The memory of a pass over batches of one shape.
 struct Frame {
-  at::Tensor images;
-  Output output;
-  Gradients gradients;
+  at::Tensor images = {};
+  Output output = {};
+  Gradients gradients = {};
   Facts facts;
-  std::unique_ptr<RecordedWork> work;  ///< null: the pass is queued operation by operation
+  at::Tensor answer = {};                   ///< of recorded work: a copy of the logits that stays
+  std::unique_ptr<RecordedWork> work = {};  ///< null: the pass is queued operation by operation
 };
 
 /// The frames of an adapter. A pass whose shape comes a second time is recorded, where the device

@@ -73,8 +73,7 @@ __device__ bool is_whole(const SweepChunk& chunk, const float* gradient) {
 template <class Rule, int kCount>
 __global__ void __launch_bounds__(kThreads)
     square_gradients(const __grid_constant__ CudaPass<Rule> pass,
-                     const __grid_constant__ Pointers<kCount> gradients, const float* loss) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) *pass.finite = isfinite(*loss);
+                     const __grid_constant__ Pointers<kCount> gradients) {
   const SweepChunk chunk = pass.chunks[blockIdx.x];
   const float* gradient = gradients.data[chunk.tensor];
   const auto size = static_cast<std::int32_t>(chunk.size);
@@ -89,21 +88,9 @@ __global__ void __launch_bounds__(kThreads)
     }
   }
   block_sum(sums);
-  if (threadIdx.x == 0) pass.parts[blockIdx.x * kSumColumns + kGradientSq] = sums[0];
-}
-
-template <class Rule>
-__global__ void __launch_bounds__(kThreads)
-    total_gradients(const __grid_constant__ CudaPass<Rule> pass, double* table) {
-  double sums[1] = {0};
-  const int end = pass.layer_begin[blockIdx.x + 1];
-  for (int i = pass.layer_begin[blockIdx.x] + threadIdx.x; i < end; i += kThreads) {
-    sums[0] += pass.parts[i * kSumColumns + kGradientSq];
-  }
-  block_sum(sums);
   if (threadIdx.x > 0) return;
-  table[blockIdx.x * kSumColumns + kGradientSq] = sums[0];
-  if (!isfinite(sums[0])) *pass.finite = 0;
+  pass.parts[blockIdx.x * kSumColumns + kGradientSq] = sums[0];
+  if (!isfinite(sums[0])) *pass.broken = 1;
 }
 
 /// What a thread adds up: |u|², u·TD, |TD|², |θ|².
@@ -139,28 +126,29 @@ __device__ void take_ahead(const Rule& rule, const float* gradient, const float*
 #pragma unroll
   for (int a = 0; a < kAhead; ++a) {
     const std::int32_t i = begin + a * kStride;
-    g[a] = load_four(gradient + i);
-    shift[a] = load_four(shifts + i);
-    for (int k = 0; k < Rule::kMoments; ++k) moments[a][k] = load_four(all_moments[k] + i);
+    g[a] = load_four_once(gradient + i);
+    shift[a] = load_four_once(shifts + i);
+    for (int k = 0; k < Rule::kMoments; ++k) moments[a][k] = load_four_once(all_moments[k] + i);
   }
 #pragma unroll
   for (int a = 0; a < kAhead; ++a) {
     const std::int32_t i = begin + a * kStride;
     sums.take<false>(rule, false, kVector, g[a], Four{}, shift[a], moments[a]);
-    for (int k = 0; k < Rule::kMoments; ++k) store_four(all_moments[k] + i, moments[a][k]);
+    for (int k = 0; k < Rule::kMoments; ++k) store_four_once(all_moments[k] + i, moments[a][k]);
   }
 }
 
 template <bool kSumValues, class Rule, int kCount>
 __global__ void __launch_bounds__(kThreads, 2)
     measure(const __grid_constant__ CudaPass<Rule> pass,
-            const __grid_constant__ Pointers<kCount> gradients) {
+            const __grid_constant__ Pointers<kCount> gradients, const float* loss) {
   // From the end: the gradients that square_gradients read last may still be in the cache.
   const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);
   const SweepChunk chunk = pass.chunks[index];
   const SweepView<Rule>& view = pass.view;
   const Rule rule = view.rules[chunk.layer];
-  const bool commit = view.commit && *pass.finite, difference = view.difference;
+  const bool commit = view.commit && !*pass.broken && isfinite(*loss);
+  const bool difference = view.difference;
   const bool reads_values = kSumValues || difference || rule.reads_values();
   const float* gradient = gradients.data[chunk.tensor];
   if (gradient) gradient += chunk.offset;
@@ -200,18 +188,19 @@ __global__ void __launch_bounds__(kThreads, 2)
   part[kValueSq] = sums.values[3];
 }
 
+/// The sums over each layer's chunks.
 template <class Rule>
 __global__ void __launch_bounds__(kThreads)
-    total_updates(const __grid_constant__ CudaPass<Rule> pass, double* table) {
-  constexpr int kColumns[4] = {kUpdateSq, kUpdateDotShift, kShiftSq, kValueSq};
-  double sums[4] = {0, 0, 0, 0};
+    total(const __grid_constant__ CudaPass<Rule> pass, double* table) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) *pass.broken = 0;
+  double sums[kSumColumns] = {};
   const int end = pass.layer_begin[blockIdx.x + 1];
   for (int i = pass.layer_begin[blockIdx.x] + threadIdx.x; i < end; i += kThreads) {
-    for (int c = 0; c < 4; ++c) sums[c] += pass.parts[i * kSumColumns + kColumns[c]];
+    for (int c = 0; c < kSumColumns; ++c) sums[c] += pass.parts[i * kSumColumns + c];
   }
   block_sum(sums);
   if (threadIdx.x > 0) return;
-  for (int c = 0; c < 4; ++c) table[blockIdx.x * kSumColumns + kColumns[c]] = sums[c];
+  for (int c = 0; c < kSumColumns; ++c) table[blockIdx.x * kSumColumns + c] = sums[c];
 }
 
 /// Moves a block's part of one layer. `kWhole`: it is read and written in whole vectors.
@@ -287,14 +276,13 @@ template <class Rule>
 void queue_measure(const CudaPass<Rule>& pass, const float* const* gradients, std::size_t tensors,
                    const float* loss, double* table, cudaStream_t stream) {
   with_pointers(gradients, tensors, [&](const auto& pointers) {
-    square_gradients<<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers, loss);
-    total_gradients<<<pass.layer_count, kThreads, 0, stream>>>(pass, table);
+    square_gradients<<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers);
     if (pass.view.sum_values) {
-      measure<true><<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers);
+      measure<true><<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers, loss);
     } else {
-      measure<false><<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers);
+      measure<false><<<pass.chunk_count, kThreads, 0, stream>>>(pass, pointers, loss);
     }
-    total_updates<<<pass.layer_count, kThreads, 0, stream>>>(pass, table);
+    total<<<pass.layer_count, kThreads, 0, stream>>>(pass, table);
   });
   check_cuda(cudaGetLastError());
 }

@@ -20,7 +20,7 @@ struct CudaPass {
   std::int32_t layer_count;
   std::int32_t chunk_count;
   double* parts;                         ///< kSumColumns for each chunk
-  std::int32_t* finite;                  ///< set by measuring: whether loss and gradients are
+  std::int32_t* broken;                  ///< 0 but while a gradient that is not finite is measured
   const float* weights;                  ///< apply: one for each layer, or null
   float weight;                          ///< apply: of every layer, where there are no weights
   std::int32_t first_chunk, last_chunk;  ///< apply: the chunks to look at

@@ -51,7 +51,7 @@ class CudaSweep : public Sweep<Rule> {
     device_begin_ = upload(layer_begin_, device_);
     rules_ = at::zeros({layers * static_cast<std::int64_t>(sizeof(Rule))}, bytes);
     weights_ = at::zeros({layers * static_cast<std::int64_t>(sizeof(float))}, bytes);
-    finite_ = at::zeros({1}, bytes.dtype(at::kInt));
+    broken_ = at::zeros({1}, bytes.dtype(at::kInt));
     parts_ = at::zeros({static_cast<std::int64_t>(chunks.size()) * kSumColumns},
                        bytes.dtype(at::kDouble));
   }
@@ -106,7 +106,7 @@ class CudaSweep : public Sweep<Rule> {
     pass.layer_count = static_cast<std::int32_t>(context_.layers.size());
     pass.chunk_count = layer_begin_.back();
     pass.parts = parts_.mutable_data_ptr<double>();
-    pass.finite = finite_.mutable_data_ptr<std::int32_t>();
+    pass.broken = broken_.mutable_data_ptr<std::int32_t>();
     return pass;
   }
 
@@ -114,7 +114,7 @@ class CudaSweep : public Sweep<Rule> {
   at::Device device_;
   std::vector<std::int32_t> layer_begin_;
   std::vector<const float*> pointers_;
-  at::Tensor chunks_, device_begin_, rules_, weights_, finite_, parts_;
+  at::Tensor chunks_, device_begin_, rules_, weights_, broken_, parts_;
 };
 
 template <class Rule>
