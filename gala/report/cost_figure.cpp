@@ -38,6 +38,18 @@ struct Panel {
   std::map<std::string, Costs> costs;
 };
 
+/// What times and memory are compared within: the same work under the same conditions.
+std::string panel_of(const Record& record) {
+  std::string label = fmt::format("{}, batch {}, {}", record.labels.backbone,
+                                  record.spec.batch_size, provenance_text(record, "device"));
+  if (record.spec.precision != "float32") label += ", " + record.spec.precision;
+  const auto jobs = record.provenance.find("jobs");
+  if (jobs != record.provenance.end() && jobs->is_number() && *jobs > 1) {
+    label += fmt::format(", {} at once", jobs->get<int>());
+  }
+  return label;
+}
+
 Json time_spec(const Panel& panel, const std::string& label) {
   Json values = Json::array(), names = Json::array(), colors = Json::array();
   int order = 0;
@@ -96,7 +108,7 @@ Figure cost_figure(const std::vector<TableSet>& tables) {
       "cost",
       "Time and memory",
       "Mean time of an optimizer step by its parts, and the most memory held. On a GPU a "
-      "pass is one graph, whose parts are not timed apart; runs side by side share the GPU "
+      "pass is one graph, whose parts are not timed apart; runs made at once share the device "
       "and the memory that is counted.",
       {}};
   std::vector<std::string> order;
@@ -104,9 +116,7 @@ Figure cost_figure(const std::vector<TableSet>& tables) {
   for (const ShownRun& shown : shown_runs(tables)) {
     const Record& record = *shown.record;
     if (record.steps == 0 || record.cost.parts.empty()) continue;
-    const std::string label =
-        fmt::format("{}, batch {}, {}", record.labels.backbone, record.spec.batch_size,
-                    provenance_text(record, "device"));
+    const std::string label = panel_of(record);
     if (!panels.contains(label)) order.push_back(label);
     Panel& panel = panels[label];
     if (!panel.costs.contains(shown.name)) panel.methods.push_back(shown.name);

@@ -74,18 +74,18 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     const Line line{run.labels->group, run.loss, run.labels->row};
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
   }
-  // One block a group and loss, in the order in which they first appear.
-  std::vector<std::pair<std::string, std::string>> blocks;
-  const auto block_of = [&](const Line& line) {
-    const std::pair key{std::get<0>(line), std::get<1>(line)};
-    const auto found = std::find(blocks.begin(), blocks.end(), key);
-    if (found != blocks.end()) return found - blocks.begin();
-    blocks.push_back(key);
-    return std::ssize(blocks) - 1;
-  };
+  // One block a group and loss: groups in the order in which they first appear, losses by name.
+  std::vector<std::string> groups;
+  for (const auto& [group, loss, name] : lines) {
+    if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+  }
   RowOrder order;
-  std::map<Line, std::pair<std::ptrdiff_t, RowOrder::Rank>> ranks;
-  for (const Line& line : lines) ranks[line] = {block_of(line), order.rank(std::get<2>(line))};
+  std::map<Line, std::tuple<std::ptrdiff_t, std::string, RowOrder::Rank>> ranks;
+  for (const Line& line : lines) {
+    const auto& [group, loss, name] = line;
+    ranks[line] = {std::find(groups.begin(), groups.end(), group) - groups.begin(), loss,
+                   order.rank(name)};
+  }
   std::stable_sort(lines.begin(), lines.end(),
                    [&](const Line& a, const Line& b) { return ranks[a] < ranks[b]; });
   const bool grouped = std::any_of(lines.begin(), lines.end(),
@@ -105,15 +105,17 @@ Table plan_table(const Pool& pool, const std::string& plan) {
       "{}, and drop on the source after adaptation (%). ± is the sample standard deviation over "
       "trials, or over the domains of a single run.",
       errors ? "Error" : "Accuracy");
-  std::vector<int> block;
+  std::vector<int> block;  // of each row
   for (const auto& [group, loss, name] : lines) {
+    const bool same =
+        !table.rows.empty() && table.rows.back().group == group && table.rows.back().loss == loss;
+    block.push_back(block.empty() ? 0 : block.back() + !same);
     Row row{{loss.empty() ? "–" : loss, name}, {}, false};
     if (grouped) row.heads.insert(row.heads.begin(), group.empty() ? "–" : group);
     row.loss = loss;
     row.group = group;
     row.method = name;
-    block.push_back(static_cast<int>(block_of({group, loss, name})));
-    row.border = block.size() == 1 || block.back() != block[block.size() - 2];
+    row.border = !same;
     for (std::size_t c = 0; c < table.columns.size(); c += 2) {
       const PoolQuery query{places[c / 2].backbone, loss, plain_name(group), plain_row(name),
                             places[c / 2].dataset};

@@ -224,6 +224,22 @@ TEST(Tables, APlansRowsStandInStoreOrderButNumbersBySize) {
   EXPECT_EQ(table.heads, (std::vector<std::string>{"TTA", "Method"}));
 }
 
+TEST(Tables, AGroupOfAPlanStandsTogetherWhenItsRunsDoNot) {
+  std::vector<Record> records;
+  for (const auto& [group, loss] : {std::pair{"Window", "shot"},
+                                    {"Tie", "pseudo_label"},
+                                    {"Window", "pseudo_label"},
+                                    {"Tie", "shot"}}) {
+    records.push_back(made_up({.plan = "mine", .row = "a", .loss = loss, .group = group}, 700));
+  }
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  std::vector<std::string> rows;
+  for (const Row& row : table.rows) rows.push_back(row.heads[0] + " " + row.heads[1]);
+  EXPECT_EQ(rows, (std::vector<std::string>{"Window PL", "Window SHOT", "Tie PL", "Tie SHOT"}));
+  for (const Row& row : table.rows) EXPECT_TRUE(row.border);
+}
+
 TEST(Tables, SayWhenOnlyAPartOfTheDataWasUsed) {
   std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700)};
   records[0].spec.protocol = "continual:set=cifar10,images=400";
