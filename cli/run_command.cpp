@@ -87,6 +87,10 @@ void add_run_command(CLI::App& program) {
       ->capture_default_str()
       ->check(whole_number(0, 4096))
       ->group("Machine");
+  command
+      ->add_flag("--deterministic", flags->deterministic,
+                 "the same numbers whenever a run is made on this machine; slower on cuda")
+      ->group("Machine");
   command->footer(kFooter);
   command->callback([flags] {
     flags->command = typed_command();

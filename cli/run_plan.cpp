@@ -42,6 +42,7 @@ Machine decide_machine(const RunFlags& flags) {
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   machine.loader_threads = machine.device.is_cuda() ? std::clamp(cores / machine.jobs, 1, 8) : 1;
   machine.layout = parse_flag<Layout>("--layout", flags.layout);
+  machine.deterministic = flags.deterministic;
   machine.version = GALA_VERSION;
   machine.commit = GALA_COMMIT;
   machine.command = flags.command;
@@ -61,9 +62,9 @@ std::vector<std::pair<std::string, std::string>> parse_conditions(
   return conditions;
 }
 
-/// TF32 is a switch of the whole program.
-void set_precision(const std::vector<const ReadyRun*>& runs, const Machine& machine,
-                   Problems& problems) {
+/// TF32 and the choice of convolutions are switches of the whole program.
+void set_arithmetic(const std::vector<const ReadyRun*>& runs, const Machine& machine,
+                    Problems& problems) {
   if (runs.empty()) return;
   Precision precision{};
   parse_value(runs.front()->spec.precision, precision);
@@ -76,9 +77,8 @@ void set_precision(const std::vector<const ReadyRun*>& runs, const Machine& mach
   if (precision == Precision::kTf32 && !machine.device.is_cuda()) {
     problems.add(fmt::format("precision {} needs --device cuda", format_value(precision)));
   }
-  if (!machine.device.is_cuda()) return;
-  allow_tf32(precision);
-  set_deterministic(false);  // the quickest convolutions: shapes repeat
+  if (machine.device.is_cuda()) allow_tf32(precision);
+  set_deterministic(machine.deterministic);
 }
 
 /// Overrides what the plan says: which arithmetic is of use depends on the machine.
@@ -111,7 +111,7 @@ void find_work(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
     }
   }
   check_weights(opened.to_do, problems);
-  set_precision(opened.to_do, opened.machine, problems);
+  set_arithmetic(opened.to_do, opened.machine, problems);
 }
 
 /// Everything that can be wrong is found here, before the first run. The store is opened late, and

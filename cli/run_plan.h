@@ -15,7 +15,7 @@ struct RunFlags {
   std::string command;    ///< as it was typed
   std::int64_t jobs = 1;
   std::int64_t threads = 0;  ///< of each run; 0: the cores are shared out
-  bool dry_run = false, quiet = false;
+  bool deterministic = false, dry_run = false, quiet = false;
 };
 
 /// Makes the runs of a plan that the store lacks. Returns the exit code: 0, or 130 when the user

@@ -45,11 +45,17 @@ std::string compiler() {
 }  // namespace
 
 nlohmann::json Machine::provenance() const {
-  nlohmann::json facts = {{"gala", version},        {"commit", commit},
-                          {"compiler", compiler()}, {"libtorch", TORCH_VERSION},
-                          {"device", device.str()}, {"cpu", processor()},
-                          {"threads", threads},     {"jobs", jobs},
-                          {"date", utc_now()},      {"command", command}};
+  nlohmann::json facts = {{"gala", version},
+                          {"commit", commit},
+                          {"compiler", compiler()},
+                          {"libtorch", TORCH_VERSION},
+                          {"device", device.str()},
+                          {"cpu", processor()},
+                          {"threads", threads},
+                          {"jobs", jobs},
+                          {"date", utc_now()},
+                          {"command", command},
+                          {"deterministic", deterministic}};
   if (const std::string gpu = gpu_name(device); !gpu.empty()) facts["gpu"] = gpu;
   return facts;
 }

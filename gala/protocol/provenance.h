@@ -16,7 +16,8 @@ struct Machine {
   int loader_threads = 1;  ///< of each run
   int jobs = 1;            ///< runs side by side
   Layout layout = Layout::kAuto;
-  std::string version;  ///< of gala
+  bool deterministic = false;  ///< convolutions that add in a fixed order
+  std::string version;         ///< of gala
   std::string commit;
   std::string command;  ///< as it was typed
 

@@ -55,19 +55,20 @@ TEST_F(RunCommand, PrintsRowsInThePlansOrderHoweverTheyWereMade) {
   EXPECT_LT(source, gala);
 }
 
-TEST_F(RunCommand, PrecisionAndLayoutAreTheMachines) {
+TEST_F(RunCommand, PrecisionLayoutAndDeterminismAreTheMachines) {
   const std::string one =
       "run plan.toml --only row=GALA --only loss=shot --only seed=0 --store store";
   ASSERT_EQ(run(one).code, 0);
-  const Ending other = run(one + " --precision bf16 --layout channels_last");
+  const Ending other = run(one + " --precision bf16 --layout channels_last --deterministic");
   ASSERT_EQ(other.code, 0) << other.err;
   EXPECT_CONTAINS(other.err, "1 to do");
   std::vector<std::string> found;
   for (const auto& line : read_json_lines("store/records.jsonl")) {
     found.push_back(line.at("spec").at("precision").get<std::string>() + " " +
-                    line.at("provenance").at("layout").get<std::string>());
+                    line.at("provenance").at("layout").get<std::string>() +
+                    (line.at("provenance").at("deterministic").get<bool>() ? " fixed" : ""));
   }
-  EXPECT_EQ(found, (std::vector<std::string>{"float32 contiguous", "bf16 channels_last"}));
+  EXPECT_EQ(found, (std::vector<std::string>{"float32 contiguous", "bf16 channels_last fixed"}));
 
   for (const auto& [flag, answer] :
        {std::pair{"--precision half", "float32|tf32|bf16"},

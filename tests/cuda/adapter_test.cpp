@@ -222,6 +222,20 @@ TEST_F(CudaAdapter, TimesThePhasesOfRecordedStepsWhereAsked) {
   EXPECT_GT(times.measure, 0);
 }
 
+TEST_F(CudaAdapter, ResNetTakesTheSameStepsEveryTimeWhereAsked) {
+  std::vector<at::Tensor> ends;
+  for (int time = 0; time < 2; ++time) {
+    const auto network = model("source", at::kCUDA, "resnet18:classes=7");
+    network->set_memory_format(at::MemoryFormat::ChannelsLast);
+    Adapter adapter(*network, {.loss = "shot", .select = "all"});
+    Answer answer;
+    for (std::uint64_t step = 0; step < 6; ++step) answer = adapter.answer(images(8, step));
+    EXPECT_EQ(adapter.recording_problem(), "");
+    ends.push_back(answer.logits);
+  }
+  EXPECT_TRUE(at::equal(ends[0], ends[1]));
+}
+
 TEST_F(CudaAdapter, ResNetRunsInEveryPrecisionAndLayout) {
   for (const auto precision : {Precision::kFloat32, Precision::kTf32, Precision::kBf16}) {
     for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
