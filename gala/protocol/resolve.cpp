@@ -1,7 +1,6 @@
 #include "gala/protocol/resolve.h"
 
 #include <algorithm>
-#include <set>
 
 #include "gala/data/class_check.h"
 #include "gala/data/stream.h"
@@ -53,10 +52,19 @@ class Resolver {
   Resolver(const ExperimentPlan& plan, fs::path root) : plan_(plan), root_(std::move(root)) {}
 
   ReadyRun resolve(const PlannedRun& planned);
-  /// Adds what is wrong with a run that could not be resolved, each thing once.
-  void explain(const PlannedRun& planned, const std::string& problem, Problems& problems);
+  /// Notes what is wrong with a run that could not be resolved.
+  void note(const PlannedRun& planned, const std::string& problem);
+  /// Adds everything noted, each thing once: a grid has many runs with the same mistake.
+  void explain(Problems& problems) const;
 
  private:
+  struct Mistake {
+    std::string text;
+    std::string run;  ///< the first that has it; empty where it is not a run's own
+    std::int64_t others = 0;
+  };
+  void note(const std::string& text, const std::string& run);
+
   const OpenBed& open_bed(const std::string& protocol);
   const SourceModel& open_model(const RunRequest& request, std::int64_t classes);
   Model& prototype(const Spec& network);
@@ -68,7 +76,7 @@ class Resolver {
   std::map<std::string, std::unique_ptr<Model>> prototypes_;
   std::map<std::string, std::string> failures_;  ///< what could not be opened, and why
   std::map<std::string, std::string> source_failures_;
-  std::set<std::string> said_;
+  std::vector<Mistake> mistakes_;
 };
 
 const OpenBed& Resolver::open_bed(const std::string& text) {
@@ -179,20 +187,42 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
   return run;
 }
 
-void Resolver::explain(const PlannedRun& planned, const std::string& problem, Problems& problems) {
-  const auto say = [&](const std::string& text) {
-    if (!text.empty() && said_.insert(text).second) problems.add(text);
-  };
-  if (!failures_.contains(planned.request.protocol)) {
-    return say(fmt::format("{}: {}", planned.describe(), problem));
+void Resolver::note(const std::string& text, const std::string& run) {
+  const auto found = std::find_if(mistakes_.begin(), mistakes_.end(),
+                                  [&](const Mistake& mistake) { return mistake.text == text; });
+  if (found == mistakes_.end()) {
+    mistakes_.push_back({text, run});
+  } else {
+    ++found->others;
   }
-  // The same missing folder stops many runs: it is named once. Their weights may be missing too.
-  say(problem);
+}
+
+void Resolver::note(const PlannedRun& planned, const std::string& problem) {
+  const auto is_shared = [&](const auto& failures) {
+    return std::any_of(failures.begin(), failures.end(),
+                       [&](const auto& failure) { return failure.second == problem; });
+  };
+  note(problem, is_shared(failures_) || is_shared(source_failures_) ? "" : planned.describe());
+  if (!failures_.contains(planned.request.protocol)) return;
+  // Where the data is missing the weights may be too.
   constexpr std::int64_t kAnyClasses = 2;
   try {
-    say(open_model(planned.request, kAnyClasses).missing);
+    const std::string& missing = open_model(planned.request, kAnyClasses).missing;
+    if (!missing.empty()) note(missing, "");
   } catch (const Error& error) {
-    say(error.what());
+    note(error.what(), "");
+  }
+}
+
+void Resolver::explain(Problems& problems) const {
+  for (const auto& [text, run, others] : mistakes_) {
+    if (run.empty()) {
+      problems.add(text);
+    } else if (others == 0) {
+      problems.add(fmt::format("{}: {}", run, text));
+    } else {
+      problems.add(fmt::format("{}, and {} more: {}", run, others, text));
+    }
   }
 }
 
@@ -233,9 +263,10 @@ std::vector<ReadyRun> resolve(const ExperimentPlan& plan, const fs::path& root,
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
-      resolver.explain(planned, error.what(), problems);
+      resolver.note(planned, error.what());
     }
   }
+  resolver.explain(problems);
   return runs;
 }
 

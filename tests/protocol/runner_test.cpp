@@ -43,12 +43,16 @@ class RunnerTest : public ::testing::Test {
     for (const std::string& problem : problems.list()) ADD_FAILURE() << problem;
     return runs;
   }
-  std::string problem_of(const std::string& run, const std::string& rows = "") {
+  std::vector<std::string> problems_of(const std::string& run, const std::string& rows = "") {
     Problems problems;
     const std::string text =
         "[plan]\nname = \"test\"\ntitle = \"Test\"\n[run]\n" + run + "\n" + rows;
     resolve(parse_plan(text, folder_ / "plan.toml", problems), folder_.path(), problems);
-    return problems.empty() ? "none" : problems.list().front();
+    return problems.list();
+  }
+  std::string problem_of(const std::string& run, const std::string& rows = "") {
+    const std::vector<std::string> problems = problems_of(run, rows);
+    return problems.empty() ? "none" : problems.front();
   }
   /// A stream of two corruptions of the demo's images under the demo's network.
   static std::string continual(const std::string& corruptions = "contrast,fog",
@@ -64,6 +68,18 @@ class RunnerTest : public ::testing::Test {
 
 std::int64_t total(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+}
+
+TEST_F(RunnerTest, AMistakeOfManyRunsIsNamedOnce) {
+  const std::string grid = "[axes]\nseed = [0, 1, 2]\n[[row]]\nname = \"a\"\n";
+  const auto own = problems_of(continual(), grid + "loss = \"shot:gamma=1\"\n");
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_CONTAINS(own[0], "a, seed=0, and 2 more: ");
+  EXPECT_CONTAINS(own[0], "gamma");
+  // What is wrong with the weights is not a run's own.
+  const auto shared = problems_of(continual() + "train = \"none.toml\"\n", grid);
+  ASSERT_EQ(shared.size(), 1u);
+  EXPECT_EQ(shared[0].find("seed"), std::string::npos) << shared[0];
 }
 
 TEST_F(RunnerTest, ARecordAgreesWithItself) {
