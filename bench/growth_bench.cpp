@@ -58,7 +58,9 @@ struct Contender {
       : model(make_model(Spec::parse(spec), 1)) {
     model->to(device);
     set_layout(*model, Layout::kChannelsLast, {});
-    adapter = std::make_unique<Adapter>(*model, AdapterOptions{.optimizer = "adam:rate=1e-07"});
+    // Every answer counts: an untrained network is too unsure for the default.
+    adapter = std::make_unique<Adapter>(
+        *model, AdapterOptions{.loss = "pseudo_label:beta=0", .optimizer = "adam:rate=1e-07"});
     const std::int64_t size = model->preprocessing().size;
     images = at::rand({batch, 3, size, size}).to(device);
   }

@@ -15,9 +15,9 @@ constexpr char kFooter[] =
     "is not made again. After a stop or a crash the same command goes on.\n"
     "\n"
     "Examples:\n"
-    "  gala run plans/table2.toml --store results --dry-run\n"
-    "  gala run plans/table2.toml --store results --device cuda --precision tf32\n"
-    "  gala run plans/table1.toml --store results --only set=PACS --shard 2/8";
+    "  gala run plans/table2.toml --store mine --dry-run\n"
+    "  gala run plans/table2.toml --store mine --device cuda --precision tf32\n"
+    "  gala run plans/table1.toml --store mine --only set=PACS --shard 2/8";
 
 /// A word of the command without the folders of one machine: an absolute path, also behind "--flag=", is
 /// its last name.

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "gala/base/error.h"
+#include "gala/loss/loss.h"
+#include "gala/optim/optimizer.h"
+#include "gala/select/selector.h"
 #include "tests/protocol/sample.h"
 
 namespace gala {
@@ -19,6 +23,22 @@ TEST(Record, ReadsBackWhatItWrites) {
   EXPECT_EQ(again.spec, record.spec);
   EXPECT_EQ(again.labels, record.labels);
   EXPECT_EQ(again.over_time.images, record.over_time.images);
+}
+
+/// The example of docs/records.md.
+nlohmann::json documented_record() {
+  std::ifstream file(GALA_TEST_SOURCE_DIR "/docs/records.md");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::size_t begin = text.find("{", text.find("```json\n{\"schema\""));
+  return nlohmann::json::parse(text.substr(begin, text.find("```", begin) - begin));
+}
+
+TEST(Record, TheDocumentedOneIsOfOurMaking) {
+  const Record record = Record::from_json(documented_record());
+  EXPECT_EQ(run_key(record.spec, record.data_hash), record.key);
+  EXPECT_NO_THROW(make_loss(Spec::parse(record.spec.loss)));
+  EXPECT_NO_THROW(make_optimizer(Spec::parse(record.spec.optimizer)));
+  EXPECT_NO_THROW(make_selector(Spec::parse(record.spec.select), 0));
 }
 
 TEST(Record, MetricsFollowFromTheScores) {
