@@ -72,11 +72,6 @@ Stream open_stream(const AdaptFlags& flags, const DataSource& source) {
   return make_stream(spec, source, static_cast<std::uint64_t>(flags.model.seed));
 }
 
-/// LibTorch's messages carry a stack trace below their first line.
-std::string first_line(const std::string& message) {
-  return message.substr(0, message.find('\n'));
-}
-
 AdaptRun::AdaptRun(const AdaptFlags& flags)
     : flags_(flags),
       model_(open_model(flags, warnings_)),

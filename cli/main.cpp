@@ -1,4 +1,5 @@
 #include <torch/version.h>
+#include <csignal>
 
 #include <iostream>
 
@@ -67,6 +68,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A full disk shall be an error that can be told, not the end of the program.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(argc, argv);
   } catch (const gala::ConfigError& error) {
@@ -78,10 +81,11 @@ int main(int argc, char** argv) {
   } catch (const gala::Interrupted& stopped) {
     std::cerr << stopped.what() << '\n';
     return gala::kInterruptedExit;
+  } catch (const gala::Error& error) {
+    print_error(error.what());
+    return 1;
   } catch (const std::exception& error) {
-    // LibTorch's messages carry a stack trace below their first line.
-    const std::string message = error.what();
-    print_error(message.substr(0, message.find("\nException raised from")));
+    print_error(gala::first_line(error.what()));
     return 1;
   }
 }

@@ -5,7 +5,6 @@
 #include <gala_commit.h>
 
 #include <algorithm>
-#include <csignal>
 #include <iostream>
 #include <optional>
 #include <set>
@@ -144,7 +143,11 @@ std::int64_t count_traceless(const std::vector<ReadyRun>& runs, const Store& sto
 
 int make_runs(const RunFlags& flags, OpenedPlan& opened) {
   Store& store = *opened.store;
-  for (const std::string& repair : store.repairs()) warn(repair, flags.quiet);
+  std::size_t told = 0;
+  const auto tell_repairs = [&] {
+    for (; told < store.repairs().size(); ++told) warn(store.repairs()[told], flags.quiet);
+  };
+  tell_repairs();
   if (const std::int64_t count = count_traceless(opened.runs, store); count > 0) {
     warn(fmt::format("{} of the recorded runs have no trace, though this plan asks for one: they "
                      "were made for another",
@@ -174,6 +177,7 @@ int make_runs(const RunFlags& flags, OpenedPlan& opened) {
         progress.advance(status.batches, fmt::format("run {}/{}", status.runs, total));
       });
   progress.clear();
+  tell_repairs();
   if (outcome.interrupted) {
     std::cerr << fmt::format(
         "stopped: {} of {} runs were recorded; the same command makes the others\n", outcome.added,
@@ -185,7 +189,7 @@ int make_runs(const RunFlags& flags, OpenedPlan& opened) {
                              outcome.by_others);
   }
   store.refresh();
-  print_results(opened.plan, store.records());
+  print_results(opened.plan, opened.runs, store.records());
   return 0;
 }
 
@@ -193,8 +197,6 @@ int make_runs(const RunFlags& flags, OpenedPlan& opened) {
 
 int run_plan(const RunFlags& flags) {
   catch_interrupts();
-  // A full disk shall be an error that can be told, not the end of the program.
-  std::signal(SIGXFSZ, SIG_IGN);
   OpenedPlan opened;
   Problems problems;
   open_plan(flags, opened, problems);

@@ -199,9 +199,17 @@ void print_dry_run(const ExperimentPlan& plan, const std::vector<ReadyRun>& runs
                            machine.jobs);
 }
 
-void print_results(const ExperimentPlan& plan, const std::vector<Record>& records) {
+void print_results(const ExperimentPlan& plan, const std::vector<ReadyRun>& asked_for,
+                   const std::vector<Record>& records) {
+  std::set<std::string> keys;
+  for (const ReadyRun& run : asked_for) keys.insert(run.key);
   std::int64_t contested = 0;
-  const std::vector<Placed> runs = placed_runs(records, plan.name, &contested);
+  const std::vector<Placed> runs = placed_runs(
+      records,
+      [&](const Placed& place) {
+        return place.labels->plan == plan.name && keys.contains(place.record->key);
+      },
+      &contested);
   if (runs.empty()) return;
   if (contested > 0) {
     std::cout << fmt::format("{} places have several records: the later ones are shown\n",

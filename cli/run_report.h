@@ -20,6 +20,7 @@ void print_dry_run(const ExperimentPlan& plan, const std::vector<ReadyRun>& runs
 
 /// The plan's results so far, by every rule for hyper-parameters where it has some, to standard
 /// output.
-void print_results(const ExperimentPlan& plan, const std::vector<Record>& records);
+void print_results(const ExperimentPlan& plan, const std::vector<ReadyRun>& runs,
+                   const std::vector<Record>& records);
 
 }  // namespace gala

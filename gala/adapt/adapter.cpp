@@ -144,7 +144,8 @@ at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) 
 // What stands around it.
 
 Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
-  const bool records = options_.record && queue_->records() && recording_problem_.empty();
+  const bool records = options_.record && queue_->records() && optimizer_->can_be_recorded() &&
+                       recording_problem_.empty();
   const Frames::Key key{images.size(0), images.size(2), images.size(3), kind,
                         model_.norm_mode().to_string()};
   Frame& frame = frames_.find(key, [&] {

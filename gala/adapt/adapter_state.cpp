@@ -39,6 +39,8 @@ nlohmann::json Adapter::settings() const {
           {"optimizer", options_.optimizer},
           {"guard", options_.guard},
           {"norm", model_.norm_mode().to_string()},
+          {"precision", format_value(model_.precision())},
+          {"preprocessing", model_.preprocessing().to_json()},
           {"inner steps", options_.inner_steps},
           {"adapt-every", options_.adapt_every},
           {"episodic", options_.episodic},
@@ -83,7 +85,7 @@ void Adapter::load(const State& state) {
   }
   const nlohmann::json current = settings();
   for (const auto& [name, value] : current.items()) {
-    const auto& saved = values.at("settings").at(name);
+    const nlohmann::json saved = values.at("settings").value(name, nlohmann::json());
     if (saved != value) {
       fail("the state was saved with {} {}, this run has {}", name, saved.dump(), value.dump());
     }

@@ -13,7 +13,10 @@ constexpr char kKey[] = "gala_state";
 void write_state(const std::filesystem::path& path, const State& state) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, tensor] : state.tensors) tensors.push_back({name, tensor});
-  write_safetensors(path, tensors, {{kKey, state.values.dump()}});
+  // Names from file systems need not be UTF-8.
+  const std::string values =
+      state.values.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  write_safetensors(path, tensors, {{kKey, values}});
 }
 
 State read_state(const std::filesystem::path& path) {

@@ -38,6 +38,11 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
+/// The first line of a message: LibTorch's carry a stack trace below it.
+inline std::string first_line(const std::string& message) {
+  return message.substr(0, message.find('\n'));
+}
+
 /// Throws E with a formatted message.
 template <class E = Error, class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {

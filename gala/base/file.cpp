@@ -12,11 +12,13 @@
 namespace gala {
 namespace {
 
-void sync_to_disk(const std::filesystem::path& path) {
+/// 0, or the error: some file systems only notice here that there is no room.
+int sync_to_disk(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
+  if (descriptor < 0) return errno;
+  const int problem = ::fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
+  return problem;
 }
 
 /// A device or a pipe, such as /dev/null: it cannot be renamed over.
@@ -50,9 +52,11 @@ void write_atomically(const std::filesystem::path& given,
     write(out);
     out.close();
     if (!out) fail("{}: writing failed (is the disk full?)", path.string());
-    sync_to_disk(partial);
+    if (const int problem = sync_to_disk(partial); problem != 0) {
+      fail("{}: writing failed: {}", path.string(), std::strerror(problem));
+    }
     std::filesystem::rename(partial, path);
-    sync_to_disk(path.has_parent_path() ? path.parent_path() : ".");
+    sync_to_disk(path.has_parent_path() ? path.parent_path() : ".");  // not all folders can be
   } catch (...) {
     std::error_code ignored;
     std::filesystem::remove(partial, ignored);

@@ -66,6 +66,11 @@ struct Maps {
   }
 };
 
+/// Whether the kernels can read its memory four numbers at a time.
+bool is_aligned(const at::Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 16 == 0;
+}
+
 struct FixedNorm : torch::autograd::Function<FixedNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& scale, const at::Tensor& shift,
@@ -94,9 +99,11 @@ struct FixedNorm : torch::autograd::Function<FixedNorm> {
     const NormShape shape = shape_of(input, context->saved_data["epsilon"].toDouble());
     const bool relu = context->saved_data["relu"].toBool();
     const bool adds = context->saved_data["adds"].toBool();
+    at::Tensor output_gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
+    if (!is_aligned(output_gradient)) output_gradient = output_gradient.clone();
     const Maps maps{.input = input,
                     .output = saved[5],
-                    .output_gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast),
+                    .output_gradient = output_gradient,
                     .input_gradient = at::empty_like(input),
                     .added_gradient = relu && adds ? at::empty_like(input) : at::Tensor(),
                     .relu = relu};
@@ -115,10 +122,8 @@ struct FixedNorm : torch::autograd::Function<FixedNorm> {
   }
 };
 
-/// A vector of floats whose memory the kernels can read four at a time.
 bool fits(const at::Tensor& vector) {
-  return vector.scalar_type() == at::kFloat && vector.is_contiguous() &&
-         reinterpret_cast<std::uintptr_t>(vector.const_data_ptr()) % 16 == 0;
+  return vector.scalar_type() == at::kFloat && vector.is_contiguous() && is_aligned(vector);
 }
 
 }  // namespace
@@ -127,14 +132,14 @@ at::Tensor cuda_norm(const at::Tensor& input, const at::Tensor& scale, const at:
                      const at::Tensor& mean, const at::Tensor& variance, double epsilon,
                      const NormEnd& end) {
   if (!input.is_cuda() || input.dim() != 4 || input.size(1) % 4 != 0 ||
-      !input.is_contiguous(at::MemoryFormat::ChannelsLast)) {
+      !input.is_contiguous(at::MemoryFormat::ChannelsLast) || !is_aligned(input)) {
     return {};
   }
   if (input.scalar_type() != at::kFloat && input.scalar_type() != at::kBFloat16) return {};
   if (!fits(scale) || !fits(shift) || !fits(mean) || !fits(variance)) return {};
   if (end.added.defined() &&
       (end.added.scalar_type() != input.scalar_type() || end.added.sizes() != input.sizes() ||
-       !end.added.is_contiguous(at::MemoryFormat::ChannelsLast))) {
+       !end.added.is_contiguous(at::MemoryFormat::ChannelsLast) || !is_aligned(end.added))) {
     return {};
   }
   // LibTorch takes no undefined tensor for an argument.

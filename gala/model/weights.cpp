@@ -77,6 +77,14 @@ json parse_metadata(const std::string& path, const std::string& text) {
                       fmt::format("its metadata \"gala\" is not JSON: {:.200}", error.what()));
   }
   if (!metadata.is_object()) throw FormatError(path, "its metadata \"gala\" is not a JSON object");
+  if (metadata.contains("model") && !metadata["model"].is_string()) {
+    throw FormatError(path, "\"model\" in its metadata is not a text");
+  }
+  const json training = metadata.value("training", json::object());
+  if (!training.is_object() || !training.value("plan", json("")).is_string() ||
+      !training.value("parameters", json::object()).is_object()) {
+    throw FormatError(path, "\"training\" in its metadata is not the record of a training");
+  }
   return metadata;
 }
 

@@ -33,6 +33,8 @@ class Optimizer {
   /// anybody will ask for |θ|².
   virtual void attach(const ParameterArena& arena, const LayerPartition& layers,
                       bool sum_values) = 0;
+  /// Whether `measure`, recorded once, does the same at every later step.
+  virtual bool can_be_recorded() const { return true; }
   /// Makes ready for a step, before `measure` or, where nobody measures, before `apply`.
   virtual void prepare() = 0;
   /// Advances the moments and sums up the update each layer would receive, a row a layer of `table`

@@ -30,6 +30,8 @@ class RuleOptimizer : public Optimizer {
     }
   }
 
+  bool can_be_recorded() const override { return sweep_->can_be_recorded(); }
+
   void prepare() override {
     for (std::size_t l = 0; l < steps_.size(); ++l) {
       // Layers at the same step have the same rule; nearly always that is all of them.

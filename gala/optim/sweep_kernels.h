@@ -1,6 +1,6 @@
 #pragma once
 // The arithmetic of the passes over the arena, on plain pointers: nothing here knows LibTorch, so
-// that sweep_cpu.cpp and cuda_sweep.cu compile alone, each with the flags it needs.
+// that sweep_cpu.cpp and cuda_kernels.cu compile alone, each with the flags it needs.
 #include <algorithm>
 #include <cstdint>
 

@@ -71,6 +71,11 @@ TestBed DomainBedProtocol::open() const {
       fail<ConfigError>("{}: has no environment but the target {}", options_.path, bed.environment);
     }
     bed.source = part(fmt::format("{}", fmt::join(others, ",")), "out");
+    if (bed.source->class_names() != bed.target.class_names()) {
+      fail<ConfigError>("{}: the classes of {} ({}) are not those of the other environments ({})",
+                        options_.path, bed.environment, fmt::join(bed.target.class_names(), ", "),
+                        fmt::join(bed.source->class_names(), ", "));
+    }
   }
   // By its name the target is the same however it was asked for.
   bed.protocol = without_folders(options_to_spec("domainbed", options_));

@@ -98,27 +98,44 @@ std::optional<int> fixed_block(const Record& record) {
   return block;
 }
 
-std::vector<Placed> placed_runs(const std::vector<Record>& records, const std::string& plan,
+std::vector<Placed> placed_runs(const std::vector<Record>& records,
+                                const std::function<bool(const Placed&)>& wanted,
                                 std::int64_t* contested) {
   std::vector<Placed> runs;
+  std::vector<std::int64_t> lines;
   std::map<Labels, std::size_t> taken;
   std::int64_t cases = 0;
-  const auto place = [&](const Record& record, const Labels& labels) {
-    if (!plan.empty() && labels.plan != plan) return;
-    const auto [found, fresh] = taken.emplace(labels, runs.size());
+  const auto place = [&](const Placed& claim, std::int64_t line) {
+    if (!wanted(claim)) return;
+    const auto [found, fresh] = taken.emplace(*claim.labels, runs.size());
     if (fresh) {
-      runs.push_back({&record, &labels});
-    } else {
-      runs[found->second] = {&record, &labels};
-      ++cases;
+      runs.push_back(claim);
+      lines.push_back(line);
+      return;
     }
+    Placed& holder = runs[found->second];
+    cases += holder.record != claim.record;
+    if (line < lines[found->second]) return;
+    holder = claim;
+    lines[found->second] = line;
   };
   for (const Record& record : records) {
-    place(record, record.labels);
-    for (const Labels& labels : record.places) place(record, labels);
+    place({&record, &record.labels}, record.line);
+    for (std::size_t i = 0; i < record.places.size(); ++i) {
+      // Records that come from no store have no lines: the later of them counts.
+      place({&record, &record.places[i]}, record.place_lines.empty() ? 0 : record.place_lines[i]);
+    }
   }
   if (contested) *contested = cases;
   return runs;
+}
+
+std::vector<Placed> placed_runs(const std::vector<Record>& records, const std::string& plan,
+                                std::int64_t* contested) {
+  const auto wanted = [&](const Placed& place) {
+    return plan.empty() || place.labels->plan == plan;
+  };
+  return placed_runs(records, wanted, contested);
 }
 
 std::vector<std::string> mixed_weights(std::span<const Placed> runs) {

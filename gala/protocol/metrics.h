@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -43,8 +44,12 @@ struct Placed {
   const Labels* labels = nullptr;
 };
 
-/// The runs that have a place in `plan`, in store order; every place of every plan when it is empty.
-/// Where two runs claim one place, the later one has it; `contested` takes the number of such cases.
+/// The runs in the places that are `wanted`, in store order. Where two runs claim one place, that of the
+/// later line has it; `contested` takes the number of such cases.
+std::vector<Placed> placed_runs(const std::vector<Record>& records,
+                                const std::function<bool(const Placed&)>& wanted,
+                                std::int64_t* contested = nullptr);
+/// Those of a plan, or of all plans when it is empty.
 std::vector<Placed> placed_runs(const std::vector<Record>& records, const std::string& plan,
                                 std::int64_t* contested = nullptr);
 

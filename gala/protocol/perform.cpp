@@ -99,9 +99,10 @@ std::vector<Score> Performance::score_source(const std::string& norm) {
   // Neither statistics of the network's own nor plain images depend on what makes a batch.
   const bool alike = mode.kind == NormKind::kSource && !run_.bed->augmented;
   const std::string name =
-      fmt::format("{} {} {} {} {} {} {}", model_->spec().to_string(), weight_hash_, run_.data_hash,
-                  norm, alike ? 0 : run_.method.batch_size, run_.bed->augmented,
-                  run_.bed->augmented ? run_.spec.seed : 0);
+      fmt::format("{} {} {} {} {} {} {} {} {}", model_->spec().to_string(), weight_hash_,
+                  run_.data_hash, norm, alike ? 0 : run_.method.batch_size, run_.bed->augmented,
+                  run_.bed->augmented ? run_.spec.seed : 0, run_.spec.precision,
+                  model_->preprocessing().to_json().dump());
   return cache_.get(name, [&] {
     model_->set_norm_mode(mode);
     return score(*run_.bed->source, run_.bed->augmented);

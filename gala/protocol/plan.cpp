@@ -70,10 +70,12 @@ std::optional<Axis> read_axis(const std::string& where, const std::string& name,
   return axis;
 }
 
-/// The section's names in the order of the file.
-Axes read_axes(const std::string& where, const toml::table& table, Problems& problems) {
+/// The section's names in the order of the file, but for those that are no axes.
+Axes read_axes(const std::string& where, const toml::table& table, Problems& problems,
+               const std::set<std::string>& others = {}) {
   Axes axes;
   for (const auto& [key, node] : table) {
+    if (others.contains(std::string(key.str()))) continue;
     if (auto axis = read_axis(where, std::string(key.str()), node, problems)) {
       axes.push_back(std::move(*axis));
     }
@@ -126,8 +128,8 @@ class PlanReader {
  private:
   void read_heading(const toml::table& table);
   const toml::table* section(const toml::table& table, const char* name, bool needed);
-  std::vector<toml::table> tables_of(const toml::table& table, const char* name);
-  void read_row(toml::table row, const Axes& common, bool only_one);
+  std::vector<const toml::table*> tables_of(const toml::table& table, const char* name);
+  void read_row(const toml::table& row, const Axes& common, bool only_one);
   void lay_out(const std::string& row, const Axes& axes, const std::vector<std::string>& hyper);
   void add_run(const std::string& row, const Axes& axes, const Values& values,
                const std::vector<std::string>& hyper);
@@ -182,26 +184,29 @@ void PlanReader::read_heading(const toml::table& table) {
 }
 
 /// The tables of [[row]] or [[case]]; a single empty one when there are none.
-std::vector<toml::table> PlanReader::tables_of(const toml::table& table, const char* name) {
+std::vector<const toml::table*> PlanReader::tables_of(const toml::table& table, const char* name) {
+  static const toml::table kEmpty;
   const toml::node* node = table.get(name);
-  std::vector<toml::table> tables;
+  std::vector<const toml::table*> tables;
   if (node && !node->is_array_of_tables()) {
     problems_.add(fmt::format("line {}: {} must be sections: [[{}]]", line_of(*node), name, name));
   } else if (node) {
-    for (const toml::node& item : *node->as_array()) tables.push_back(*item.as_table());
+    for (const toml::node& item : *node->as_array()) tables.push_back(item.as_table());
   }
-  if (tables.empty()) tables.emplace_back();
+  if (tables.empty()) tables.push_back(&kEmpty);
   return tables;
 }
 
-void PlanReader::read_row(toml::table row, const Axes& common, bool only_one) {
+void PlanReader::read_row(const toml::table& row, const Axes& common, bool only_one) {
   const auto* given = row.get_as<std::string>("name");
   const std::string name = given ? given->get() : only_one ? plan_.title : "";
-  if (name.empty()) problems_.add(fmt::format("line {}: row.name is missing", line_of(row)));
+  if (name.empty()) {
+    const std::string problem = fmt::format("line {}: row.name {}", line_of(row),
+                                            row.contains("name") ? "must be a text" : "is missing");
+    if (said_.insert(problem).second) problems_.add(problem);
+  }
   const std::vector<std::string> hyper = read_hyper(row, "row");
-  row.erase("name");
-  row.erase("hyper");
-  const Axes axes = overlay(common, read_axes("row", row, problems_));
+  const Axes axes = overlay(common, read_axes("row", row, problems_, {"name", "hyper"}));
   check_names(axes);
   lay_out(name, axes, hyper);
 }
@@ -224,10 +229,10 @@ void PlanReader::read(const toml::table& table) {
   if (const toml::table* axes = section(table, "axes", false)) {
     common = overlay(std::move(common), read_axes("axes", *axes, problems_));
   }
-  const std::vector<toml::table> rows = tables_of(table, "row");
-  for (const toml::table& one : tables_of(table, "case")) {
-    const Axes axes = overlay(common, read_axes("case", one, problems_));
-    for (const toml::table& row : rows) read_row(row, axes, !table.contains("row"));
+  const std::vector<const toml::table*> rows = tables_of(table, "row");
+  for (const toml::table* one : tables_of(table, "case")) {
+    const Axes axes = overlay(common, read_axes("case", *one, problems_));
+    for (const toml::table* row : rows) read_row(*row, axes, !table.contains("row"));
   }
   const std::vector<std::string> names = run_names();
   for (const auto& [name, line] : variables_) {
@@ -277,9 +282,17 @@ void PlanReader::add_run(const std::string& row, const Axes& axes, const Values&
   std::set<std::string> unknown;
   run.labels.row = fill_in(row, values, used_, unknown);
   for (const auto& [name, text] : values) {
-    run.values[name] = fill_in(text, values, used_, unknown);
-    // A value may refer to one that refers to another.
-    run.values[name] = fill_in(run.values[name], values, used_, unknown);
+    // A value may refer to one that refers to another, though not in a circle.
+    std::string filled = text;
+    constexpr int kDeepest = 8;
+    for (int depth = 0; depth < kDeepest && filled.find('{') != std::string::npos; ++depth) {
+      filled = fill_in(filled, values, used_, unknown);
+    }
+    if (filled.find('{') != std::string::npos && filled.find('}') != std::string::npos) {
+      say(fmt::format("row {}: {} refers to itself, or through more than {} others", row, name,
+                      kDeepest));
+    }
+    run.values[name] = filled;
   }
   for (const std::string& name : unknown) {
     say(fmt::format("row {}: {{{}}} refers to nothing in the plan", row, name));

@@ -120,6 +120,9 @@ struct Record {
   std::string data_hash;
   Labels labels;
   std::vector<Labels> places;  ///< further places it was given later
+  // Where these stand in the store: the later line has a place that two claim.
+  std::int64_t line = 0;
+  std::vector<std::int64_t> place_lines = {};  ///< one for each of `places`
 
   std::vector<Score> domains;          ///< the answers of the run, domain by domain
   std::optional<Score> held_out;       ///< held-out part of the target, after adaptation

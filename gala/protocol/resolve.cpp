@@ -205,13 +205,8 @@ void Resolver::note(const PlannedRun& planned, const std::string& problem) {
   note(problem, is_shared(failures_) || is_shared(source_failures_) ? "" : planned.describe());
   if (!failures_.contains(planned.request.protocol)) return;
   // Where the data is missing the weights may be too.
-  constexpr std::int64_t kAnyClasses = 2;
-  try {
-    const std::string& missing = open_model(planned.request, kAnyClasses).missing;
-    if (!missing.empty()) note(missing, "");
-  } catch (const Error& error) {
-    note(error.what(), "");
-  }
+  const std::string missing = missing_weights(planned.request, plan_.path.parent_path(), root_);
+  if (!missing.empty()) note(missing, "");
 }
 
 void Resolver::explain(Problems& problems) const {

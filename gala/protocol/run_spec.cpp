@@ -30,7 +30,8 @@ std::string run_key(const RunSpec& spec, const std::string& data_hash) {
   nlohmann::json identity = spec.to_json();
   identity["data hash"] = data_hash;
   Sha256 hash;
-  hash.update(identity.dump());
+  // Names from file systems need not be UTF-8.
+  hash.update(identity.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   return hash.hex().substr(0, 32);
 }
 

@@ -149,13 +149,18 @@ RunnerOutcome Workers::run(const std::function<void(const RunnerStatus&)>& watch
   for (std::thread& thread : threads) thread.join();
   outcome_.interrupted = interrupted();
   if (!error_) return outcome_;
+  const auto message = [&](const std::exception& error) {
+    return fmt::format("{}: {}; {} of {} runs were recorded before", failed_,
+                       first_line(error.what()), outcome_.added, runs_.size());
+  };
   try {
     std::rethrow_exception(error_);
+  } catch (const ConfigError& error) {
+    throw ConfigError(message(error));
+  } catch (const FormatError& error) {
+    throw ConfigError(message(error));
   } catch (const std::exception& error) {
-    // LibTorch's messages carry a stack trace below their first line.
-    const std::string text = error.what();
-    fail("{}: {}; {} of {} runs were recorded before", failed_, text.substr(0, text.find('\n')),
-         outcome_.added, runs_.size());
+    throw Error(message(error));
   }
 }
 

@@ -79,12 +79,6 @@ std::string with_last_folder(const std::string& data) {
   return spec.to_string();
 }
 
-std::string hash_of_file(const fs::path& path, const Spec& network) {
-  const auto model = make_from_registry(model_registry(), network);
-  load_weights(*model, path);
-  return weight_hash(*model);
-}
-
 }  // namespace
 
 nlohmann::json training_identity(const TrainPlan& plan) {
@@ -102,27 +96,58 @@ nlohmann::json training_identity(const TrainPlan& plan) {
   return json;
 }
 
-SourceModel find_source(const RunRequest& request, const fs::path& folder, const fs::path& root,
-                        std::int64_t classes) {
-  SourceModel source;
-  std::string network = request.model, command;
-  nlohmann::json wanted;
-  if (!request.weights.empty()) source.weights = root / request.weights;
+namespace {
+
+/// What a request says of its weights, whether they are there or not.
+struct Origin {
+  fs::path weights;
+  std::string network;    ///< may be for the file to say
+  nlohmann::json wanted;  ///< the training plan they must come from, or null
+  std::string missing;    ///< what to do about a file that is not there; else empty
+};
+
+Origin find_origin(const RunRequest& request, const fs::path& folder, const fs::path& root) {
+  Origin origin;
+  origin.network = request.model;
+  std::string command;
+  if (!request.weights.empty()) origin.weights = root / request.weights;
   if (!request.train.empty()) {
     const Training training = read_training(request, folder);
-    wanted = training_identity(training.plan);
+    origin.wanted = training_identity(training.plan);
     command = training.command;
-    if (network.empty()) network = training.plan.model.network;
-    if (source.weights.empty()) source.weights = root / training.plan.output.weights;
+    if (origin.network.empty()) origin.network = training.plan.model.network;
+    if (origin.weights.empty()) origin.weights = root / training.plan.output.weights;
   }
+  if (!origin.weights.empty() && !fs::exists(origin.weights)) {
+    origin.missing = fmt::format("{} is missing", origin.weights.string());
+    if (!command.empty()) origin.missing += fmt::format("; to make it: {}", command);
+  }
+  return origin;
+}
+
+}  // namespace
+
+std::string missing_weights(const RunRequest& request, const fs::path& folder,
+                            const fs::path& root) {
+  try {
+    return find_origin(request, folder, root).missing;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+SourceModel find_source(const RunRequest& request, const fs::path& folder, const fs::path& root,
+                        std::int64_t classes) {
+  const auto [weights, asked_for, wanted, missing] = find_origin(request, folder, root);
+  SourceModel source;
+  source.weights = weights;
+  source.missing = missing;
+  std::string network = asked_for;
   nlohmann::json metadata;
-  const bool there = !source.weights.empty() && fs::exists(source.weights);
+  const bool there = !source.weights.empty() && source.missing.empty();
   if (there) {
     metadata = read_weights(source.weights).metadata;
     if (network.empty()) network = metadata.value("model", "");
-  } else if (!source.weights.empty()) {
-    source.missing = fmt::format("{} is missing", source.weights.string());
-    if (!command.empty()) source.missing += fmt::format("; to make it: {}", command);
   }
   if (network.empty()) {
     if (!source.missing.empty()) fail<ConfigError>("{}", source.missing);
@@ -133,20 +158,26 @@ SourceModel find_source(const RunRequest& request, const fs::path& folder, const
   }
   Spec spec = Spec::parse(network);
   if (!spec.find("classes")) spec.set("classes", std::to_string(classes));
-  source.network = make_from_registry(model_registry(), spec)->spec();
+  const auto model = make_from_registry(model_registry(), spec);
+  source.network = model->spec();
   const nlohmann::json found = there ? identity_in(metadata) : nlohmann::json();
   if (!wanted.is_null() && there && found != wanted) {
     fail<ConfigError>("{} was not trained by {}: {}", source.weights.string(), request.train,
                       found.is_null() ? "it does not say how it was" : difference(found, wanted));
   }
+  const Preprocessing usual = model->preprocessing();
+  if (there) load_weights(*model, source.weights);  // says when they do not fit
   if (!wanted.is_null() || !found.is_null()) {
     source.identity = {{"plan", wanted.is_null() ? found : wanted}};
   } else if (there) {
-    source.identity = {{"weights", hash_of_file(source.weights, source.network)}};
+    source.identity = {{"weights", weight_hash(*model)}};
   } else if (!source.weights.empty()) {
     source.identity = {{"weights", "unknown"}};
   } else {
     source.identity = {{"random", request.seed}};
+  }
+  if (model->preprocessing() != usual) {
+    source.identity["preprocessing"] = model->preprocessing().to_json();
   }
   return source;
 }

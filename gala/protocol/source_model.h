@@ -17,11 +17,15 @@ struct SourceModel {
   std::string missing;            ///< what to do about weights that are not there; else empty
 };
 
-/// Finds out what a run starts from, without reading the weights' values. `folder` is where the plan
-/// lies, `root` where relative paths of weights begin, `classes` what the data has. Throws ConfigError
-/// or FormatError; missing weights are no error here: a run whose record exists does not need them.
+/// Finds out what a run starts from. `folder` is where the plan lies, `root` where relative paths of
+/// weights begin, `classes` what the data has. Throws ConfigError or FormatError, also for weights that
+/// do not fit; missing ones are no error here: a run whose record exists does not need them.
 SourceModel find_source(const RunRequest& request, const std::filesystem::path& folder,
                         const std::filesystem::path& root, std::int64_t classes);
+
+/// What to do about weights that are not there, where nothing is known of the data; else empty.
+std::string missing_weights(const RunRequest& request, const std::filesystem::path& folder,
+                            const std::filesystem::path& root);
 
 /// A training plan as records name it: every value that decides the weights, no folders.
 nlohmann::json training_identity(const TrainPlan& plan);

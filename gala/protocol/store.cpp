@@ -209,27 +209,36 @@ void Store::take_in(ParsedLine parsed) {
     if (found != by_key_.end()) refuse(fmt::format("has the key {} of an earlier one", parsed.key));
     by_key_.emplace(parsed.key, records_.size());
     records_.push_back(std::move(*parsed.record));
+    records_.back().line = lines_;
+    holders_[records_.back().labels] = parsed.key;
   } else {
     if (found == by_key_.end()) refuse("gives a place to a run that is not there");
-    records_[found->second].places.push_back(std::move(parsed.place));
+    holders_[parsed.place] = parsed.key;
+    Record& record = records_[found->second];
+    record.places.push_back(std::move(parsed.place));
+    record.place_lines.push_back(lines_);
   }
 }
 
 void Store::set_aside(const std::string& rest) {
-  const fs::path folder = folder_ / "torn";
-  std::error_code problem;
-  fs::create_directories(folder, problem);
-  if (problem) fail("{} cannot be made: {}", folder.string(), problem.message());
-  const fs::path kept = folder / fmt::format("line{}_{}_{}.txt", lines_ + 1, std::time(nullptr),
-                                             static_cast<long>(getpid()));
-  write_atomically(kept, [&](std::ostream& out) { out << rest; });
+  const fs::path kept =
+      folder_ / "torn" /
+      fmt::format("line{}_{}_{}.txt", lines_ + 1, std::time(nullptr), static_cast<long>(getpid()));
+  std::string fate = "moved to " + kept.string();
+  try {
+    fs::create_directories(kept.parent_path());
+    write_atomically(kept, [&](std::ostream& out) { out << rest; });
+  } catch (const std::exception& problem) {
+    // It is of no use to anybody, and must not stand in the way of whole lines.
+    fate = fmt::format("thrown away ({})", first_line(problem.what()));
+  }
   if (ftruncate(descriptor_, static_cast<off_t>(read_)) != 0) {
     fail("{} cannot be repaired: {}", file_.string(), std::strerror(errno));
   }
   repairs_.push_back(
       fmt::format("{}: line {} was not whole (its writer was killed, or the disk was full); its {} "
-                  "bytes were moved to {}",
-                  file_.string(), lines_ + 1, rest.size(), kept.string()));
+                  "bytes were {}",
+                  file_.string(), lines_ + 1, rest.size(), fate));
 }
 
 bool Store::contains(const std::string& key) const {
@@ -257,13 +266,9 @@ bool Store::add_place(const std::string& key, const Labels& labels) {
   const std::lock_guard guard(mutex_);
   const FileLock lock(descriptor_);
   read_new_lines(/*locked=*/true);
-  const auto found = by_key_.find(key);
-  if (found == by_key_.end()) fail("the store has no run {}", key);
-  const Record& record = records_[found->second];
-  const auto& places = record.places;
-  if (record.labels == labels || std::find(places.begin(), places.end(), labels) != places.end()) {
-    return false;
-  }
+  if (!by_key_.contains(key)) fail("the store has no run {}", key);
+  const auto holder = holders_.find(labels);
+  if (holder != holders_.end() && holder->second == key) return false;
   write_line(
       {{"schema", kRecordSchema}, {"kind", "place"}, {"key", key}, {"labels", labels.to_json()}});
   return true;

@@ -66,6 +66,7 @@ class Store {
   std::int64_t lines_ = 0;  ///< lines taken in
   std::vector<Record> records_;
   std::map<std::string, std::size_t> by_key_;
+  std::map<Labels, std::string> holders_;  ///< the run that has a place
   std::vector<std::string> repairs_;
 };
 

@@ -46,25 +46,17 @@ bool is_generated(const Record& record) {
          record.data_hash == kMadeOfCifar10;
 }
 
-/// Calls `visit` with every place that counts.
-template <class Visit>
-void for_each_place(const std::vector<Record>& records,
-                    const std::function<bool(const std::string&)>& wanted, Visit visit) {
-  for (const Record& record : records) {
-    if (wanted(record.labels.plan)) visit(Placed{&record, &record.labels});
-    for (const Labels& labels : record.places) {
-      if (wanted(labels.plan)) visit(Placed{&record, &labels});
-    }
-  }
-}
-
 /// How many adapting runs each plan has in each norm mode.
 std::map<std::string, std::map<std::string, std::int64_t>> norms_by_plan(
     const std::vector<Record>& records, const std::function<bool(const std::string&)>& wanted) {
   std::map<std::string, std::map<std::string, std::int64_t>> counts;
-  for_each_place(records, wanted, [&](const Placed& place) {
-    if (!place.labels->loss.empty()) ++counts[place.labels->plan][place.record->spec.norm];
-  });
+  const auto count = [&](const Record& record, const Labels& labels) {
+    if (wanted(labels.plan) && !labels.loss.empty()) ++counts[labels.plan][record.spec.norm];
+  };
+  for (const Record& record : records) {
+    count(record, record.labels);
+    for (const Labels& labels : record.places) count(record, labels);
+  }
   return counts;
 }
 
@@ -93,22 +85,16 @@ std::vector<std::pair<Placed, bool>> with_choice(const std::vector<Placed>& plac
 Pool::Pool(const std::vector<Record>& records,
            const std::function<bool(const std::string&)>& wanted, SelectionRule rule,
            const std::string& norm) {
-  std::vector<Placed> placed;
-  std::map<Labels, std::size_t> taken;
   const auto norms = norms_by_plan(records, wanted);
-  for_each_place(records, wanted, [&](const Placed& place) {
+  const auto counts = [&](const Placed& place) {
+    if (!wanted(place.labels->plan)) return false;
     const bool choice =
         !norm.empty() && !place.labels->loss.empty() && norms.at(place.labels->plan).size() > 1;
-    if (choice && place.record->spec.norm != norm) return;
-    const auto [found, fresh] = taken.emplace(*place.labels, placed.size());
-    if (fresh) {
-      placed.push_back(place);
-    } else if (placed[found->second].record != place.record) {
-      placed[found->second] = place;
-      ++contested_;
-    }
-    has_grid_ = has_grid_ || !place.labels->hyper.empty();
-  });
+    return !choice || place.record->spec.norm == norm;
+  };
+  const std::vector<Placed> placed = placed_runs(records, counts, &contested_);
+  has_grid_ = std::any_of(placed.begin(), placed.end(),
+                          [](const Placed& place) { return !place.labels->hyper.empty(); });
   for (const Placed& place : placed) all_.push_back(pool_run(place));
   std::vector<Placed> grid;
   for (const auto& [place, choice] : with_choice(placed)) {

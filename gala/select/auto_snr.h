@@ -39,6 +39,7 @@ class AutoSnrSelector : public Selector {
   explicit AutoSnrSelector(const Options& options);
   std::vector<double> select(const Proposal& proposal) override;
   Granularity default_granularity() const override { return Granularity::kTensor; }
+  bool reads_values() const override { return false; }
   void restrict(ParameterFilter& filter) const override { filter.norms = options_.norms; }
   void reset() override { history_.clear(); }
   void restart() override { history_.clear(); }

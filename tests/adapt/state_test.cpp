@@ -94,6 +94,21 @@ TEST(State, BelongsToOneModelAndOneMethod) {
   Adapter other_partition(*same_again,
                           {.loss = "entropy", .select = "gala", .partition = Granularity::kTensor});
   EXPECT_THROW(other_partition.load(state), Error);
+  auto rounded = toy_model(), brighter = toy_model();
+  rounded->set_precision(Precision::kBf16);
+  EXPECT_THROW(Adapter(*rounded, options).load(state), Error);
+  Preprocessing other = brighter->preprocessing();
+  other.mean[0] += 0.1;
+  brighter->set_preprocessing(other);
+  EXPECT_THROW(Adapter(*brighter, options).load(state), Error);
+}
+
+TEST(StateFile, HoldsNamesThatAreNotUtf8) {
+  const auto path = scratch("names");
+  State state;
+  state.values = {{"name", "caf\xe9.png"}, {"count", 3}};
+  write_state(path, state);
+  EXPECT_EQ(read_state(path).values.at("count").get<int>(), 3);
 }
 
 TEST(State, ChangesNothingWhenItCannotBeUsed) {

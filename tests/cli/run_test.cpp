@@ -33,6 +33,22 @@ TEST_F(RunCommand, MakesRecordsOnceAndPrintsTheirTable) {
   }
 }
 
+TEST_F(RunCommand, PrintsTheRunsOfThePlanAsItIsNow) {
+  const auto with_rates = [&](const std::string& rates) {
+    std::string text = read("plan.toml");
+    text.insert(text.find("[run]"), "hyper = [\"rate\"]\n");
+    text.insert(text.find("batch_size"), "optimizer = \"sgd:rate={rate}\"\n");
+    text.insert(text.find("seed = ["), "rate = [" + rates + "]\n");
+    write("rates.toml", text);
+    return run("run rates.toml --store store --only row=Random --only seed=0 --only loss=shot");
+  };
+  const Ending slow = with_rates("1e-5"), fast = with_rates("0.5"), both = with_rates("1e-5, 0.5");
+  ASSERT_EQ(both.code, 0) << both.err;
+  EXPECT_EQ(fast.out.find("rate=1e-05"), std::string::npos) << fast.out;
+  EXPECT_CONTAINS(fast.out, "rate=0.5");
+  EXPECT_EQ(with_rates("1e-5").out, slow.out);
+}
+
 TEST_F(RunCommand, RecordsNoFoldersOfOneMachine) {
   const std::string rest = " --only row=Source --only seed=0";
   ASSERT_EQ(

@@ -168,6 +168,26 @@ select = "gala"
   EXPECT_ANY(problems, "a plan has no section \"extra\"");
 }
 
+TEST(Plan, KnowsTheLinesAndTheOrderOfRows) {
+  const std::string head = "[plan]\nname = \"x\"\ntitle = \"x\"\n[run]\nprotocol = \"continual\"\n";
+  EXPECT_ANY(problems_of(head + "[[row]]\nname = 5\n"), "line 6: row.name must be a text");
+  EXPECT_ANY(problems_of(head + "[[row]]\nname = \"a\"\nlose = 1\n"), "line 8: \"lose\"");
+  const ExperimentPlan plan =
+      parsed(head + "[[row]]\nname = \"a\"\nseed = [0, 1]\nloss = [\"shot\", \"entropy\"]\n");
+  ASSERT_EQ(plan.runs.size(), 4u);
+  EXPECT_EQ(plan.runs[0].request.seed, 0);
+  EXPECT_EQ(plan.runs[1].request.seed, 0) << "the last list of the file turns fastest";
+  EXPECT_EQ(plan.runs[1].request.loss, "entropy");
+}
+
+TEST(Plan, ANameMayReferThroughOthersButNotToItself) {
+  const std::string head =
+      "[plan]\nname = \"x\"\ntitle = \"x\"\n[run]\nprotocol = \"continual\"\nloss = \"{a}\"\n"
+      "a = \"{b}\"\nb = \"{c}\"\nc = ";
+  EXPECT_EQ(parsed(head + "\"shot\"\n").runs.at(0).request.loss, "shot");
+  EXPECT_ANY(problems_of(head + "\"{a}\"\n"), "refers to itself");
+}
+
 TEST(Plan, SaysWhereItsSyntaxIsWrong) {
   EXPECT_ANY(problems_of("[plan]\nname = \n"), "line 2: ");
   EXPECT_ANY(problems_of("run = 3\n[plan]\nname = \"x\""), "run must be a section");

@@ -45,6 +45,20 @@ TEST(DomainBedProtocol, OpensEveryEnvironmentOfTheFourSets) {
   }
 }
 
+TEST(DomainBedProtocol, RefusesATargetWithOtherClasses) {
+  const TemporaryFolder folder;
+  test::write_miniature(folder / "PACS", {"art_painting", "cartoon"});
+  const std::filesystem::path target = folder / "PACS/cartoon";
+  const std::filesystem::path first = *std::filesystem::directory_iterator(target);
+  std::filesystem::rename(first, target / "other");
+  try {
+    open("domainbed:env=cartoon,path=" + (folder / "PACS").string());
+    ADD_FAILURE() << "it was opened";
+  } catch (const ConfigError& error) {
+    EXPECT_CONTAINS(std::string(error.what()), "the classes of cartoon");
+  }
+}
+
 TEST(DomainBedProtocol, IsTheSameWhereverItLiesAndHoweverItIsNamed) {
   const TemporaryFolder folder;
   const std::vector<std::string> environments = {"art_painting", "cartoon", "photo", "sketch"};

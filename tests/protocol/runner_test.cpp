@@ -306,10 +306,35 @@ TEST_F(RunnerTest, SaysWhatCannotBe) {
                   "records");
   EXPECT_CONTAINS(problem_of(continual("contrast", "norm = \"bach\"\n")), "batch");
   EXPECT_CONTAINS(problem_of(continual("contrast", "model = \"wide_resnet:classes=7\"\n")),
-                  "the head of wide_resnet has 7");
+                  "the weights do not fit wide_resnet");
+  std::string fresh = continual("contrast", "model = \"wide_resnet:depth=10,width=1,classes=7\"\n");
+  fresh.erase(fresh.find("weights = "), fresh.find("batch_size") - fresh.find("weights = "));
+  EXPECT_CONTAINS(problem_of(fresh), "the head of wide_resnet has 7");
   EXPECT_CONTAINS(problem_of(continual("contrast", "train = \"none.toml\"\n")), "none.toml");
   EXPECT_CONTAINS(problem_of("protocol = \"domainbed:path=nowhere\"\nmodel = \"resnet18\"\n"),
                   "nowhere");
+}
+
+TEST_F(RunnerTest, OtherPreprocessingIsAnotherRun) {
+  const std::string weights = kAssets + "/wrn16_2_cifar10.safetensors";
+  const nlohmann::json metadata = read_weights(weights).metadata;
+  auto model = make_model(Spec::parse(metadata.at("model").get<std::string>()), 0);
+  load_weights(*model, weights);
+  Preprocessing other = model->preprocessing();
+  other.std[0] = 0.5;
+  model->set_preprocessing(other);
+  save_weights(*model, folder_ / "other.safetensors",
+               {.metadata = {{"training", metadata.at("training")}}});
+  const auto usual = ready(continual("contrast", "select = \"none\"\n"));
+  std::string text = continual("contrast", "select = \"none\"\n");
+  text.replace(text.find(weights), weights.size(), (folder_ / "other.safetensors").string());
+  const auto changed = ready(text);
+  EXPECT_FALSE(usual[0].spec.training.contains("preprocessing"));
+  EXPECT_NE(changed[0].key, usual[0].key);
+}
+
+TEST_F(RunnerTest, WeightsThatDoNotFitAreFoundBeforeTheFirstRun) {
+  EXPECT_CONTAINS(problem_of(continual("contrast", "model = \"resnet18\"\n")), "fit");
 }
 
 TEST_F(RunnerTest, KnowsTheTrainingOfWeights) {

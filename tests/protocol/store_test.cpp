@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "gala/base/error.h"
+#include "gala/protocol/metrics.h"
 #include "tests/protocol/sample.h"
 
 namespace gala {
@@ -105,6 +106,19 @@ TEST_F(StoreTest, GivesARunFurtherPlaces) {
   const Store again(folder_, Store::Access::kRead);
   ASSERT_EQ(again.records()[0].places.size(), 1u);
   EXPECT_EQ(again.records()[0].places[0], labels);
+}
+
+TEST_F(StoreTest, ALaterLineTakesAPlaceAndGivesItBack) {
+  Store store(folder_, Store::Access::kWrite);
+  store.append(numbered(1));
+  Record other = numbered(2);
+  other.labels = numbered(1).labels;
+  store.append(other);
+  const auto holder = [&] { return placed_runs(store.records(), "").at(0).record->key; };
+  EXPECT_EQ(holder(), other.key);
+  EXPECT_TRUE(store.add_place(numbered(1).key, other.labels)) << "the plan was changed back";
+  EXPECT_EQ(holder(), numbered(1).key);
+  EXPECT_FALSE(store.add_place(numbered(1).key, other.labels));
 }
 
 TEST_F(StoreTest, KeepsEveryLineOfSeveralWriters) {
