@@ -1,6 +1,6 @@
 #include <torch/version.h>
-#include <csignal>
 
+#include <csignal>
 #include <iostream>
 
 #include "cli/command.h"

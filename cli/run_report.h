@@ -18,9 +18,9 @@ void print_dry_run(const ExperimentPlan& plan, const std::vector<ReadyRun>& runs
                    const std::vector<const ReadyRun*>& to_do, const Store* store,
                    const Machine& machine);
 
-/// The plan's results so far, by every rule for hyper-parameters where it has some, to standard
+/// The results so far of the runs asked for, by every rule for hyper-parameters where it has some, to standard
 /// output.
-void print_results(const ExperimentPlan& plan, const std::vector<ReadyRun>& runs,
+void print_results(const ExperimentPlan& plan, const std::vector<ReadyRun>& asked_for,
                    const std::vector<Record>& records);
 
 }  // namespace gala

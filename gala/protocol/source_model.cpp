@@ -79,25 +79,6 @@ std::string with_last_folder(const std::string& data) {
   return spec.to_string();
 }
 
-}  // namespace
-
-nlohmann::json training_identity(const TrainPlan& plan) {
-  nlohmann::json json = {{"model", section_of(plan.model)},
-                         {"data", section_of(plan.data)},
-                         {"train", section_of(plan.train)},
-                         {"output", section_of(plan.output)}};
-  json["output"].erase("weights");
-  json["train"].erase("checkpoint_every");
-  for (const char* name : {"train", "evaluation"}) {
-    const std::string data = json["data"][name];
-    if (!data.empty()) json["data"][name] = with_last_folder(data);
-  }
-  json["model"]["init"] = fs::path(plan.model.init).filename().string();
-  return json;
-}
-
-namespace {
-
 /// What a request says of its weights, whether they are there or not.
 struct Origin {
   fs::path weights;
@@ -126,6 +107,21 @@ Origin find_origin(const RunRequest& request, const fs::path& folder, const fs::
 }
 
 }  // namespace
+
+nlohmann::json training_identity(const TrainPlan& plan) {
+  nlohmann::json json = {{"model", section_of(plan.model)},
+                         {"data", section_of(plan.data)},
+                         {"train", section_of(plan.train)},
+                         {"output", section_of(plan.output)}};
+  json["output"].erase("weights");
+  json["train"].erase("checkpoint_every");
+  for (const char* name : {"train", "evaluation"}) {
+    const std::string data = json["data"][name];
+    if (!data.empty()) json["data"][name] = with_last_folder(data);
+  }
+  json["model"]["init"] = fs::path(plan.model.init).filename().string();
+  return json;
+}
 
 std::string missing_weights(const RunRequest& request, const fs::path& folder,
                             const fs::path& root) {

@@ -334,7 +334,8 @@ TEST_F(RunnerTest, OtherPreprocessingIsAnotherRun) {
 }
 
 TEST_F(RunnerTest, WeightsThatDoNotFitAreFoundBeforeTheFirstRun) {
-  EXPECT_CONTAINS(problem_of(continual("contrast", "model = \"resnet18\"\n")), "fit");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "model = \"resnet18\"\n")),
+                  "the weights do not fit resnet18");
 }
 
 TEST_F(RunnerTest, KnowsTheTrainingOfWeights) {
