@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/text.h"
 #include "gala/base/error.h"
 #include "gala/base/file.h"
 #include "gala/base/options.h"
@@ -48,7 +49,9 @@ void write_report(const ReportFlags& flags) {
   const std::string out =
       flags.out.empty() && format == ReportFormat::kHtml ? "report.html" : flags.out;
   if (!out.empty()) require_writable(out, "--out");
-  const std::string text = make_report(flags.input, format, flags.choice);
+  const Report report = make_report(flags.input, format, flags.choice);
+  const std::string& text = report.text;
+  for (const std::string& remark : report.remarks) warn(remark);
   if (out.empty()) {
     std::cout << text;
     return;

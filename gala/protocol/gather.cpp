@@ -32,12 +32,6 @@ std::vector<int> blocks_of(const Adapter& adapter) {
   return blocks;
 }
 
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-}
-
 }  // namespace
 
 std::vector<std::int64_t> predictions_of(const at::Tensor& logits) {
@@ -135,8 +129,10 @@ void Gatherer::fill(const Adapter& adapter, Record& record) const {
   if (step_times_.empty()) return;
   const auto steps = static_cast<double>(step_times_.size());
   record.cost.step_mean = mean(step_times_);
-  record.cost.step_median = quantile(step_times_, 0.5);
-  record.cost.step_95 = quantile(step_times_, 0.95);
+  std::vector<double> ordered = step_times_;
+  std::sort(ordered.begin(), ordered.end());
+  record.cost.step_median = quantile(ordered, 0.5);
+  record.cost.step_95 = quantile(ordered, 0.95);
   record.cost.parts = {{"forward", parts_.forward / steps},
                        {"backward", parts_.backward / steps},
                        {"measure", parts_.measure / steps},

@@ -26,6 +26,14 @@ std::optional<double> sample_deviation(std::span<const double> values) {
   return std::sqrt(square / static_cast<double>(values.size() - 1));
 }
 
+double quantile(std::span<const double> sorted, double share) {
+  if (sorted.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
 std::optional<Interval> bootstrap_interval(std::span<const double> values, double level,
                                            std::int64_t resamples, std::uint64_t seed) {
   if (values.size() < 2 || resamples < 1) return std::nullopt;
@@ -37,13 +45,7 @@ std::optional<Interval> bootstrap_interval(std::span<const double> values, doubl
     drawn = sum / static_cast<double>(values.size());
   }
   std::sort(means.begin(), means.end());
-  const auto at = [&](double share) {
-    const double place = share * static_cast<double>(means.size() - 1);
-    const auto low = static_cast<std::size_t>(place);
-    const std::size_t high = std::min(low + 1, means.size() - 1);
-    return means[low] + (place - static_cast<double>(low)) * (means[high] - means[low]);
-  };
-  return Interval{at((1 - level) / 2), at((1 + level) / 2)};
+  return Interval{quantile(means, (1 - level) / 2), quantile(means, (1 + level) / 2)};
 }
 
 std::vector<double> average_ranks(std::span<const double> values) {

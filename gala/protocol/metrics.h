@@ -15,6 +15,8 @@ namespace gala {
 double mean(std::span<const double> values);
 /// With n - 1 below the fraction; nothing for fewer than two values.
 std::optional<double> sample_deviation(std::span<const double> values);
+/// Of values in ascending order, linear between neighbours as NumPy's default; NaN without values.
+double quantile(std::span<const double> sorted, double share);
 
 struct Interval {
   double low = 0, high = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gala/base/error.h"
+#include "gala/protocol/metrics.h"
 
 namespace gala {
 namespace {
@@ -219,14 +220,7 @@ GapSummary GapSummary::of(std::vector<double> gaps) {
     const double decade = std::floor(std::log10(gap)) + static_cast<double>(kDecades);
     ++summary.decades[static_cast<std::size_t>(std::clamp(decade, 0.0, kDecades - 1.0))];
   }
-  for (const double share : kQuantiles) {
-    // Linear between neighbours, as NumPy's default.
-    const double place = share * static_cast<double>(gaps.size() - 1);
-    const auto low = static_cast<std::size_t>(place);
-    const std::size_t high = std::min(low + 1, gaps.size() - 1);
-    summary.quantiles.push_back(gaps[low] +
-                                (place - static_cast<double>(low)) * (gaps[high] - gaps[low]));
-  }
+  for (const double share : kQuantiles) summary.quantiles.push_back(quantile(gaps, share));
   return summary;
 }
 

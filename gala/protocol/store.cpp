@@ -194,7 +194,9 @@ void Store::read_new_lines(bool locked) {
     }
   }
   read_ += begin;
-  if (locked && begin < text.size()) set_aside(text.substr(begin));
+  if (begin < text.size()) {
+    locked ? set_aside(text.substr(begin)) : repairs_.push_back(left_out());
+  }
   if (problem) std::rethrow_exception(problem);
 }
 
@@ -218,6 +220,12 @@ void Store::take_in(ParsedLine parsed) {
     record.places.push_back(std::move(parsed.place));
     record.place_lines.push_back(lines_);
   }
+}
+
+std::string Store::left_out() const {
+  return fmt::format(
+      "{}: line {} is not whole (it is being written, or its writer was killed) and left out",
+      file_.string(), lines_ + 1);
 }
 
 void Store::set_aside(const std::string& rest) {

@@ -49,12 +49,13 @@ class Store {
   /// Gives the run a further place; false when it has it.
   bool add_place(const std::string& key, const Labels& labels);
 
-  /// What was found broken and set aside, as sentences.
+  /// What was found broken and set aside, or by a reader left out, as sentences.
   const std::vector<std::string>& repairs() const { return repairs_; }
 
  private:
   void read_new_lines(bool locked);
   void take_in(ParsedLine parsed);
+  std::string left_out() const;
   void set_aside(const std::string& rest);
   void write_line(const nlohmann::ordered_json& line);
 

@@ -113,20 +113,22 @@ std::string trace_report(const std::filesystem::path& path, ReportFormat format,
 
 }  // namespace
 
-std::string make_report(const std::filesystem::path& input, ReportFormat format,
-                        const PrintChoice& choice) {
+Report make_report(const std::filesystem::path& input, ReportFormat format,
+                   const PrintChoice& choice) {
   std::error_code ignored;
   if (!std::filesystem::exists(input, ignored)) {
     fail<ConfigError>("{}: there is no such store or trace", input.string());
   }
-  if (!std::filesystem::is_directory(input, ignored)) return trace_report(input, format, choice);
+  if (!std::filesystem::is_directory(input, ignored)) return {trace_report(input, format, choice)};
   const Store store(input, Store::Access::kRead);
   std::vector<TableSet> tables = make_tables(store.records());
-  if (format == ReportFormat::kHtml) return store_page(store, std::move(tables));
+  if (format == ReportFormat::kHtml) {
+    return {store_page(store, std::move(tables)), store.repairs()};
+  }
   Table summary = summary_table(tables);
   tables.insert(tables.begin(), {summary.id, {std::move(summary)}});
   keep_chosen(tables, choice);
-  return print(tables, format, choice);
+  return {print(tables, format, choice), store.repairs()};
 }
 
 }  // namespace gala

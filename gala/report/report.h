@@ -16,11 +16,16 @@ constexpr std::array<std::string_view, 5> enum_names(ReportFormat) {
   return {"html", "md", "latex", "csv", "json"};
 }
 
+struct Report {
+  std::string text;
+  std::vector<std::string> remarks = {};  ///< what of the input is not in it, as sentences
+};
+
 /// The report of a store (a folder) or of a trace that `gala adapt --trace` wrote. Reads only.
 /// `choice` is for formats that print one variant of a table. Throws ConfigError or FormatError when
 /// there is nothing of the kind.
-std::string make_report(const std::filesystem::path& input, ReportFormat format,
-                        const PrintChoice& choice = {});
+Report make_report(const std::filesystem::path& input, ReportFormat format,
+                   const PrintChoice& choice = {});
 
 /// The figures of runs beyond those of a store: by their number in the page, which holds their
 /// cosines under their keys.

@@ -49,6 +49,20 @@ TEST_F(RunCommand, PrintsTheRunsOfThePlanAsItIsNow) {
   EXPECT_EQ(with_rates("1e-5").out, slow.out);
 }
 
+TEST_F(RunCommand, ReportsWhatWasMadeAndSaysWhatItLeavesOut) {
+  ASSERT_EQ(run("run plan.toml --store store --only row=Source").code, 0);
+  const Ending whole = run("report store --format md");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  EXPECT_CONTAINS(whole.out, "Source");
+  EXPECT_EQ(whole.err, "");
+  const std::string lines = read("store/records.jsonl");
+  write("store/records.jsonl", lines + lines.substr(0, 100));
+  const Ending torn = run("report store --format md");
+  EXPECT_EQ(torn.code, 0) << torn.err;
+  EXPECT_EQ(torn.out, whole.out);
+  EXPECT_CONTAINS(torn.err, "line 3 is not whole");
+}
+
 TEST_F(RunCommand, RecordsNoFoldersOfOneMachine) {
   const std::string rest = " --only row=Source --only seed=0";
   ASSERT_EQ(

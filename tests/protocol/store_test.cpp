@@ -192,6 +192,8 @@ TEST_F(StoreTest, SetsATornLineAsideAndSaysSo) {
       const Store reader(folder_, Store::Access::kRead);
       EXPECT_EQ(reader.records().size(), 1u);
       EXPECT_EQ(content(), whole + torn) << "a reader changes nothing";
+      ASSERT_EQ(reader.repairs().size(), 1u);
+      EXPECT_NE(reader.repairs()[0].find("line 2 is not whole"), std::string::npos);
     }
     const Store store(folder_, Store::Access::kWrite);
     EXPECT_EQ(store.records().size(), 1u);
