@@ -4,47 +4,39 @@
 #include <c10/core/GradMode.h>
 
 namespace gala {
-namespace {
-
-constexpr std::int64_t kNumbers = 2;  ///< loss, confident
-
-}  // namespace
-
+// In host memory, in doubles: loss and confident as two floats, the table, the logits.
 Facts::Facts(const LayerPartition& layers, std::int64_t images, std::int64_t classes,
              at::Device device) {
   const c10::NoGradGuard no_grad;
   const auto rows = static_cast<std::int64_t>(layers.size());
-  const std::int64_t logits = images * classes;
-  const std::int64_t size = kNumbers + rows * kSumColumns + (logits + 1) / 2;
+  const std::int64_t logits = images * classes, behind_table = 1 + rows * kSumColumns;
   const auto doubles = at::TensorOptions(at::kDouble);
-  device_ = at::zeros({size}, doubles.device(device));
-  host_ = device.is_cpu() ? device_ : at::zeros({size}, doubles.pinned_memory(true));
-  const auto logits_of = [&](const at::Tensor& memory) {
-    return memory.slice(0, kNumbers + rows * kSumColumns)
-        .view(at::kFloat)
-        .slice(0, 0, logits)
-        .view({images, classes});
-  };
-  loss_ = device_.select(0, 0);
-  confident_ = device_.select(0, 1);
-  table_ = device_.slice(0, kNumbers, kNumbers + rows * kSumColumns).view({rows, kSumColumns});
-  logits_ = logits_of(device_);
-  host_logits_ = logits_of(host_);
+  host_ = at::zeros({behind_table + (logits + 1) / 2}, doubles.pinned_memory(!device.is_cpu()));
+  const at::Tensor floats = host_.view(at::kFloat);
+  loss_ = floats.select(0, 0);
+  confident_ = floats.select(0, 1);
+  logits_ = floats.slice(0, 2 * behind_table, 2 * behind_table + logits).view({images, classes});
+  host_table_ = host_.slice(0, 1, behind_table).view({rows, kSumColumns});
+  table_ = device.is_cpu() ? host_table_ : at::zeros_like(host_table_, doubles.device(device));
   for (const Layer& layer : layers.layers) sums_.push_back({.count = layer.count});
 }
 
 void Facts::note(const at::Tensor& logits, const LossTerms* terms, WorkQueue& queue) {
   const c10::NoGradGuard no_grad;
-  logits_.copy_(logits);
+  const auto plain = [](const at::Tensor& values) { return values.to(at::kFloat).contiguous(); };
+  std::array<WorkQueue::Brought, WorkQueue::kMostBrought> parts;
+  std::size_t count = 0;
+  parts[count++] = {plain(logits), logits_};
   if (terms) {
-    loss_.copy_(terms->value);
-    confident_.copy_(terms->confident);
+    parts[count++] = {plain(terms->value), loss_};
+    parts[count++] = {plain(terms->confident), confident_};
+    if (!table_.is_same(host_table_)) parts[count++] = {table_, host_table_};
   }
-  if (!device_.is_cpu()) queue.bring(device_, host_);
+  queue.bring(std::span(parts).first(count));
 }
 
 std::span<const LayerSums> Facts::sums() {
-  const double* row = numbers() + kNumbers;
+  const double* row = host_table_.const_data_ptr<double>();
   for (LayerSums& sums : sums_) {
     sums = read_sums(row, sums.count);
     row += kSumColumns;

@@ -18,7 +18,7 @@
 
 namespace gala {
 
-/// What the host must know of a pass, in one piece of memory, so that one copy brings it over.
+/// What the host must know of a pass, brought over as one piece of work.
 class Facts {
  public:
   Facts(const LayerPartition& layers, std::int64_t images, std::int64_t classes, at::Device device);
@@ -29,18 +29,19 @@ class Facts {
   void note(const at::Tensor& logits, const LossTerms* terms, WorkQueue& queue);
 
   // On the host, after the queue was waited for.
-  double loss() const { return numbers()[0]; }
-  std::int64_t confident() const { return static_cast<std::int64_t>(numbers()[1]); }
+  double loss() const { return *loss_.const_data_ptr<float>(); }
+  std::int64_t confident() const {
+    return static_cast<std::int64_t>(*confident_.const_data_ptr<float>());
+  }
   /// The sums of every layer; the next pass overwrites them.
   std::span<const LayerSums> sums();
   /// [N, classes] float32; the next pass overwrites them.
-  const at::Tensor& logits() const { return host_logits_; }
+  const at::Tensor& logits() const { return logits_; }
 
  private:
-  const double* numbers() const { return host_.const_data_ptr<double>(); }
-
-  at::Tensor device_, host_;  ///< the same memory on the CPU
-  at::Tensor loss_, confident_, table_, logits_, host_logits_;
+  at::Tensor host_;                                    ///< all of it, pinned for a GPU
+  at::Tensor loss_, confident_, logits_, host_table_;  ///< parts of that
+  at::Tensor table_;                                   ///< the same as host_table_ on the CPU
   std::vector<LayerSums> sums_;
 };
 

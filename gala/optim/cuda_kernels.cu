@@ -74,6 +74,10 @@ template <class Rule, int kCount>
 __global__ void __launch_bounds__(kThreads)
     square_gradients(const __grid_constant__ CudaPass<Rule> pass,
                      const __grid_constant__ Pointers<kCount> gradients) {
+  // The way from host memory is long, so it is taken here, where other blocks have work meanwhile.
+  for (int l = blockIdx.x; threadIdx.x == 0 && l < pass.layer_count; l += gridDim.x) {
+    pass.rules[l] = pass.fresh_rules[l];
+  }
   const SweepChunk chunk = pass.chunks[blockIdx.x];
   const float* gradient = gradients.data[chunk.tensor];
   const auto size = static_cast<std::int32_t>(chunk.size);
@@ -126,15 +130,15 @@ __device__ void take_ahead(const Rule& rule, const float* gradient, const float*
 #pragma unroll
   for (int a = 0; a < kAhead; ++a) {
     const std::int32_t i = begin + a * kStride;
-    g[a] = load_four_once(gradient + i);
-    shift[a] = load_four_once(shifts + i);
-    for (int k = 0; k < Rule::kMoments; ++k) moments[a][k] = load_four_once(all_moments[k] + i);
+    g[a] = load_four(gradient + i);
+    shift[a] = load_four(shifts + i);
+    for (int k = 0; k < Rule::kMoments; ++k) moments[a][k] = load_four(all_moments[k] + i);
   }
 #pragma unroll
   for (int a = 0; a < kAhead; ++a) {
     const std::int32_t i = begin + a * kStride;
     sums.take<false>(rule, false, kVector, g[a], Four{}, shift[a], moments[a]);
-    for (int k = 0; k < Rule::kMoments; ++k) store_four_once(all_moments[k] + i, moments[a][k]);
+    for (int k = 0; k < Rule::kMoments; ++k) store_four(all_moments[k] + i, moments[a][k]);
   }
 }
 

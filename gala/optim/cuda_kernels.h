@@ -19,6 +19,8 @@ struct CudaPass {
   const std::int32_t* layer_begin;  ///< a layer's first chunk, and one past the last layer's last
   std::int32_t layer_count;
   std::int32_t chunk_count;
+  Rule* rules;                           ///< measure: those of view, to be renewed
+  const Rule* fresh_rules;               ///< measure: the rules of this step, in pinned memory
   double* parts;                         ///< kSumColumns for each chunk
   std::int32_t* broken;                  ///< 0 but while a gradient that is not finite is measured
   const float* weights;                  ///< apply: one for each layer, or null

@@ -50,6 +50,7 @@ class CudaSweep : public Sweep<Rule> {
     chunks_ = upload(chunks, device_);
     device_begin_ = upload(layer_begin_, device_);
     rules_ = at::zeros({layers * static_cast<std::int64_t>(sizeof(Rule))}, bytes);
+    fresh_rules_ = at::zeros(rules_.sizes(), at::TensorOptions(at::kByte).pinned_memory(true));
     weights_ = at::zeros({layers * static_cast<std::int64_t>(sizeof(float))}, bytes);
     broken_ = at::zeros({1}, bytes.dtype(at::kInt));
     parts_ = at::zeros({static_cast<std::int64_t>(chunks.size()) * kSumColumns},
@@ -57,8 +58,7 @@ class CudaSweep : public Sweep<Rule> {
   }
 
   void set_rules(std::span<const Rule> rules) override {
-    const c10::cuda::CUDAGuard guard(device_);
-    upload_into(rules_, rules, stream());
+    std::memcpy(fresh_rules_.mutable_data_ptr(), rules.data(), rules.size_bytes());
   }
 
   void measure(const Gradients& gradients, const at::Tensor& loss, const Displacement& displacement,
@@ -101,6 +101,8 @@ class CudaSweep : public Sweep<Rule> {
     CudaPass<Rule> pass{};
     pass.view = make_view(context_, displacement);
     pass.view.rules = pointer<const Rule>(rules_);
+    pass.rules = pointer<Rule>(rules_);
+    pass.fresh_rules = pointer<const Rule>(fresh_rules_);
     pass.chunks = pointer<const SweepChunk>(chunks_);
     pass.layer_begin = pointer<const std::int32_t>(device_begin_);
     pass.layer_count = static_cast<std::int32_t>(context_.layers.size());
@@ -115,6 +117,7 @@ class CudaSweep : public Sweep<Rule> {
   std::vector<std::int32_t> layer_begin_;
   std::vector<const float*> pointers_;
   at::Tensor chunks_, device_begin_, rules_, weights_, broken_, parts_;
+  at::Tensor fresh_rules_;  ///< pinned; a kernel of the next measuring pass fetches them
 };
 
 template <class Rule>

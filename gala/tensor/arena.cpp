@@ -10,8 +10,9 @@
 namespace gala {
 namespace {
 
-/// Every tensor begins on a cache line, whatever the size of the one before it.
-constexpr std::int64_t kAlignment = 16;
+/// Every tensor begins at a multiple of 512 bytes, as tensors do that LibTorch allocates on a GPU: some
+/// of cuDNN's convolutions are an eighth slower with weights that only begin on a cache line.
+constexpr std::int64_t kAlignment = 512 / sizeof(float);
 
 /// Whether two tensors of one shape have their elements in the same order. Strides of dimensions of
 /// size 1 do not matter.

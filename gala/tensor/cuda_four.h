@@ -20,14 +20,4 @@ __device__ inline void store_four(float* data, const Four& four) {
   *reinterpret_cast<float4*>(data) = make_float4(four.x[0], four.x[1], four.x[2], four.x[3]);
 }
 
-// The same for what is not looked at again soon: it is the first to leave the cache.
-__device__ inline Four load_four_once(const float* data) {
-  const float4 value = __ldcs(reinterpret_cast<const float4*>(data));
-  return {{value.x, value.y, value.z, value.w}};
-}
-
-__device__ inline void store_four_once(float* data, const Four& four) {
-  __stcs(reinterpret_cast<float4*>(data), make_float4(four.x[0], four.x[1], four.x[2], four.x[3]));
-}
-
 }  // namespace gala

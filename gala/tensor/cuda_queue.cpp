@@ -6,11 +6,13 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "gala/tensor/cuda_bring.h"
 #include "gala/tensor/cuda_check.h"
 
 namespace gala {
@@ -164,9 +166,17 @@ class CudaQueue : public WorkQueue {
   std::unique_ptr<RecordedWork> record(const std::function<void()>& body) override {
     return std::make_unique<CudaGraph>(body);
   }
-  void bring(const at::Tensor& device, const at::Tensor& host) override {
-    check_cuda(cudaMemcpyAsync(host.mutable_data_ptr(), device.const_data_ptr(), device.nbytes(),
-                               cudaMemcpyDeviceToHost, stream_.stream()));
+  void bring(std::span<const Brought> parts) override {
+    CudaCopies copies{};
+    static_assert(kMostBrought == CudaCopies::kMost);
+    for (const auto& [device, host] : parts.first(std::min(parts.size(), kMostBrought))) {
+      copies.from[copies.count] = static_cast<const std::uint32_t*>(device.const_data_ptr());
+      copies.to[copies.count] = static_cast<std::uint32_t*>(host.mutable_data_ptr());
+      copies.words[copies.count] =
+          static_cast<std::int64_t>(device.nbytes() / sizeof(std::uint32_t));
+      ++copies.count;
+    }
+    queue_copies(copies, stream_.stream());
   }
   void wait() override {
     check_cuda(cudaEventRecord(done_, stream_.stream()));

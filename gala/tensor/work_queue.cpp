@@ -19,7 +19,9 @@ class DirectQueue : public WorkQueue {
   std::unique_ptr<RecordedWork> record(const std::function<void()>&) override {
     fail("this device records no work");
   }
-  void bring(const at::Tensor& device, const at::Tensor& host) override { host.copy_(device); }
+  void bring(std::span<const Brought> parts) override {
+    for (const Brought& part : parts) part.host.copy_(part.device);
+  }
   void wait() override {}
   void mark(int phase) override {
     marks_[static_cast<std::size_t>(phase)] = std::chrono::steady_clock::now();

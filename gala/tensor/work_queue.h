@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace gala {
@@ -28,6 +29,12 @@ class WorkQueue {
     virtual void hand_over(const at::Tensor& tensor) = 0;
   };
 
+  /// A copy to the host.
+  struct Brought {
+    at::Tensor device, host;
+  };
+  static constexpr std::size_t kMostBrought = 4;
+
   static std::unique_ptr<WorkQueue> make(at::Device device);
   virtual ~WorkQueue() = default;
 
@@ -38,8 +45,9 @@ class WorkQueue {
   /// scope; `body` must not wait for the device. Memory it keeps stays its own until the work is
   /// destroyed.
   virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& body) = 0;
-  /// Queues a copy of device memory into pinned memory of the same type and size.
-  virtual void bring(const at::Tensor& device, const at::Tensor& host) = 0;
+  /// Queues copies of device memory into pinned memory of the same type and size, all contiguous and
+  /// of whole words of four bytes; `kMostBrought` at most.
+  virtual void bring(std::span<const Brought> parts) = 0;
   /// Waits until all queued work is done.
   virtual void wait() = 0;
 
