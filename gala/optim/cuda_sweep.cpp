@@ -59,11 +59,15 @@ class CudaSweep : public Sweep<Rule> {
 
   void set_rules(std::span<const Rule> rules) override {
     std::memcpy(fresh_rules_.mutable_data_ptr(), rules.data(), rules.size_bytes());
+    if (measures_) return;  // a kernel of the measuring pass fetches them
+    const c10::cuda::CUDAGuard guard(device_);
+    upload_into(rules_, rules, stream());
   }
 
   void measure(const Gradients& gradients, const at::Tensor& loss, const Displacement& displacement,
                bool commit, const at::Tensor& table) override {
     const c10::cuda::CUDAGuard guard(device_);
+    measures_ = true;
     CudaPass<Rule> pass = make_pass(gradients, displacement);
     pass.view.commit = commit;
     queue_measure(pass, pointers_.data(), pointers_.size(), loss.const_data_ptr<float>(),
@@ -117,7 +121,8 @@ class CudaSweep : public Sweep<Rule> {
   std::vector<std::int32_t> layer_begin_;
   std::vector<const float*> pointers_;
   at::Tensor chunks_, device_begin_, rules_, weights_, broken_, parts_;
-  at::Tensor fresh_rules_;  ///< pinned; a kernel of the next measuring pass fetches them
+  at::Tensor fresh_rules_;  ///< pinned
+  bool measures_ = false;   ///< whether steps are measured; in training they are only applied
 };
 
 template <class Rule>
