@@ -132,6 +132,22 @@ TEST_F(CudaSweepTest, ChangesNothingWhereTheLossOrAGradientIsNotFinite) {
   EXPECT_FALSE(same_bytes(cuda.state(), before));
 }
 
+/// As in training: the moments advance when the layers move.
+TEST_F(CudaSweepTest, MovesTheSameBitsWhereNobodyMeasures) {
+  constexpr const char* kSpec = "adam:rate=0.01,moments=selected";
+  Bench cpu(kSpec);
+  CudaBench cuda(kSpec, DisplacementForm::kSum, Anchor::kWindow);
+  const std::vector<double> weights(cpu.layers.size(), 1.0);
+  for (int step = 0; step < 5; ++step) {
+    const Gradients gradients = cpu.gradients(step);
+    cpu.optimizer->prepare();
+    cpu.optimizer->apply(gradients, cpu.displacement, weights);
+    cuda.optimizer->prepare();
+    cuda.optimizer->apply(CudaBench::moved(gradients), cuda.displacement, weights);
+    ASSERT_TRUE(same_bytes(cuda.state(), cpu.state())) << step;
+  }
+}
+
 /// Thousands of small tensors, more than the small table of pointers holds.
 TEST_F(CudaSweepTest, TakesManyTensors) {
   for (const int tensors : {300, 1500, 4500}) {
