@@ -4,6 +4,7 @@
 #include <c10/core/GradMode.h>
 
 namespace gala {
+
 // In host memory, in doubles: loss and confident as two floats, the table, the logits.
 Facts::Facts(const LayerPartition& layers, std::int64_t images, std::int64_t classes,
              at::Device device) {

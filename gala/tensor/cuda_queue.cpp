@@ -6,12 +6,12 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "gala/base/error.h"
 #include "gala/tensor/cuda_bring.h"
 #include "gala/tensor/cuda_check.h"
 
@@ -167,9 +167,14 @@ class CudaQueue : public WorkQueue {
     return std::make_unique<CudaGraph>(body);
   }
   void bring(std::span<const Brought> parts) override {
-    CudaCopies copies{};
     static_assert(kMostBrought == CudaCopies::kMost);
-    for (const auto& [device, host] : parts.first(std::min(parts.size(), kMostBrought))) {
+    if (parts.size() > kMostBrought) fail("{} copies at once are too many", parts.size());
+    CudaCopies copies{};
+    for (const auto& [device, host] : parts) {
+      // A kernel would not notice.
+      if (device.nbytes() != host.nbytes()) {
+        fail("{} bytes cannot be brought to a place for {}", device.nbytes(), host.nbytes());
+      }
       copies.from[copies.count] = static_cast<const std::uint32_t*>(device.const_data_ptr());
       copies.to[copies.count] = static_cast<std::uint32_t*>(host.mutable_data_ptr());
       copies.words[copies.count] =
