@@ -148,12 +148,14 @@ Figure rate_figure(const std::vector<Record>& records) {
 namespace {
 
 struct GainPanel {
+  std::string group = {};  ///< whose rows these are; empty: the whole table's
   Json values = Json::array();
-  std::vector<std::string> methods;
+  std::vector<std::string> methods = {};
 };
 
-/// Of a table: points of rows that adapt, against the source model of the same column.
-void add_gains(const Table& table, std::size_t column, GainPanel& panel) {
+/// Of a table: points of rows that adapt, against the source model of their group and column. Groups
+/// without one, such as those of a sweep, are left out.
+std::vector<GainPanel> gain_panels(const Table& table, std::size_t column) {
   const auto numbers = [&](const Row& row) -> std::optional<std::pair<double, double>> {
     std::vector<double> accuracy, forgetting;
     for (const Record* record : row.cells[column].runs) {
@@ -164,22 +166,28 @@ void add_gains(const Table& table, std::size_t column, GainPanel& panel) {
     return std::pair{mean(accuracy), mean(forgetting)};
   };
   const Row* source = nullptr;
+  std::vector<GainPanel> panels;
   for (const Row& row : table.rows) {
     // Table 1 has a source row for each backbone.
-    if (row.loss.empty() && plain_row(row.method) == "erm") source = &row;
-    if (!source || &row == source || (row.loss.empty() && row.cells[column].runs.empty())) continue;
+    if (row.loss.empty() && plain_row(row.method) == "erm") {
+      source = &row;
+      if (panels.empty() || panels.back().group != row.group) panels.push_back({row.group});
+    }
+    if (!source || &row == source || row.group != source->group) continue;
     const auto mine = numbers(row);
     if (!mine || source->cells[column].runs.empty()) continue;
     std::vector<double> before;
     for (const Record* record : source->cells[column].runs)
       before.push_back(100 * record->accuracy());
-    panel.values.push_back({{"method", row.full_name()},
+    GainPanel& panel = panels.back();
+    panel.values.push_back({{"method", row.method},
                             {"loss", row.loss.empty() ? "none" : row.loss},
                             {"backbone", row.cells[column].runs.front()->labels.backbone},
                             {"gain", mine->first - mean(before)},
                             {"forgetting", mine->second}});
-    add_name(panel.methods, row.full_name());
+    add_name(panel.methods, row.method);
   }
+  return panels;
 }
 
 Json gain_spec(const GainPanel& panel, const std::string& label) {
@@ -242,17 +250,18 @@ Figure forgetting_figure(const std::vector<TableSet>& tables) {
       "What adaptation gains on the target, and what it costs on the source. To the right "
       "is better, low is better.",
       {}};
-  constexpr std::size_t kMost = 6;
+  constexpr std::size_t kMost = 8;
   for (const Table* table : method_tables(tables)) {
     for (std::size_t c = 0; c < table->columns.size(); ++c) {
       const Column& column = table->columns[c];
       if (column.name == "Mean" || column.name == "Forget.") continue;
-      GainPanel panel;
-      add_gains(*table, c, panel);
-      if (panel.values.size() < 2 || figure.charts.size() == kMost) continue;
-      const std::string label =
-          column.over.empty() ? column.name : fmt::format("{} ({})", column.over, table->title);
-      figure.charts.push_back({.label = label, .spec = gain_spec(panel, label)});
+      for (const GainPanel& panel : gain_panels(*table, c)) {
+        if (panel.values.size() < 2 || figure.charts.size() == kMost) continue;
+        std::string label =
+            column.over.empty() ? column.name : fmt::format("{} ({})", column.over, table->title);
+        if (!panel.group.empty()) label += ", " + panel.group;
+        figure.charts.push_back({.label = label, .spec = gain_spec(panel, label)});
+      }
     }
   }
   return figure;
