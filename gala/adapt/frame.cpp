@@ -24,7 +24,9 @@ Facts::Facts(const LayerPartition& layers, std::int64_t images, std::int64_t cla
 
 void Facts::note(const at::Tensor& logits, const LossTerms* terms, WorkQueue& queue) {
   const c10::NoGradGuard no_grad;
-  const auto plain = [](const at::Tensor& values) { return values.to(at::kFloat).contiguous(); };
+  const auto plain = [&](const at::Tensor& values) {
+    return values.to(table_.device(), at::kFloat).contiguous();
+  };
   std::array<WorkQueue::Brought, WorkQueue::kMostBrought> parts;
   std::size_t count = 0;
   parts[count++] = {plain(logits), logits_};

@@ -35,7 +35,8 @@ class Optimizer {
                       bool sum_values) = 0;
   /// Whether `measure`, recorded once, does the same at every later step.
   virtual bool can_be_recorded() const { return true; }
-  /// Makes ready for a step, before `measure` or, where nobody measures, before `apply`.
+  /// Makes ready for a step, before `measure` or, where nobody ever measures, before `apply`. What
+  /// was measured at the step before must have been waited for.
   virtual void prepare() = 0;
   /// Advances the moments and sums up the update each layer would receive, a row a layer of `table`
   /// (double [layers, kSumColumns] on the arena's device, see read_sums). No parameter moves. Where

@@ -44,8 +44,7 @@ class Sweep {
   virtual ~Sweep() = default;
   /// Whether work that was recorded once goes by the rules of each step.
   virtual bool can_be_recorded() const { return true; }
-  /// The rules of the coming step, one for each layer. The measuring pass of the step before must
-  /// have been waited for.
+  /// The rules of the coming step, one for each layer; see Optimizer::prepare.
   virtual void set_rules(std::span<const Rule> rules) = 0;
   /// Fills `table` (double [layers, kSumColumns], on the arena's device). With `commit` the moments
   /// advance, unless the loss or a gradient is not finite.

@@ -172,6 +172,7 @@ void Store::refresh() {
 /// Takes in the whole lines behind what was read. Nobody writes while the lock is held, so what then
 /// stands behind the last whole line was left by a writer that died.
 void Store::read_new_lines(bool locked) {
+  if (!locked) repairs_.clear();  // a line may be whole by now
   const std::string text = read_from(descriptor_, read_);
   std::vector<std::string_view> lines;
   std::size_t begin = 0;

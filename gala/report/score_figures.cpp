@@ -250,7 +250,7 @@ Figure forgetting_figure(const std::vector<TableSet>& tables) {
       "What adaptation gains on the target, and what it costs on the source. To the right "
       "is better, low is better.",
       {}};
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMost = 12;
   for (const Table* table : method_tables(tables)) {
     for (std::size_t c = 0; c < table->columns.size(); ++c) {
       const Column& column = table->columns[c];

@@ -10,8 +10,9 @@
 namespace gala {
 namespace {
 
-/// Every tensor begins at a multiple of 512 bytes, as tensors do that LibTorch allocates on a GPU: some
-/// of cuDNN's convolutions are an eighth slower with weights that only begin on a cache line.
+/// Every tensor begins at a multiple of 512 bytes, counted from the arena's begin, as tensors do that
+/// LibTorch allocates on a GPU: some of cuDNN's convolutions take a seventh longer with weights that
+/// only begin on a cache line.
 constexpr std::int64_t kAlignment = 512 / sizeof(float);
 
 /// Whether two tensors of one shape have their elements in the same order. Strides of dimensions of

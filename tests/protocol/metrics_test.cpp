@@ -28,6 +28,16 @@ TEST(Metrics, AreUndefinedForTooFewValues) {
   EXPECT_FALSE(spearman(one, one));
 }
 
+TEST(Metrics, QuantilesAreNumpys) {
+  EXPECT_TRUE(std::isnan(quantile({}, 0.5)));
+  const std::vector<double> one = {3}, four = {1, 2, 4, 8};
+  EXPECT_EQ(quantile(one, 0.95), 3);
+  EXPECT_EQ(quantile(four, 0), 1);
+  EXPECT_EQ(quantile(four, 0.5), 3);
+  EXPECT_NEAR(quantile(four, 0.95), 7.4, 1e-12);
+  EXPECT_EQ(quantile(four, 1), 8);
+}
+
 TEST(Metrics, BootstrapIntervalAgreesWithScipy) {
   // scipy.stats.bootstrap(..., method="percentile"), 200,000 resamples.
   const auto interval = bootstrap_interval(kErrors, 0.95, 100'000);

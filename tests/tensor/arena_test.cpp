@@ -64,6 +64,7 @@ TEST(Arena, BeginsEveryTensorOnACacheLineAndKeepsThemApart) {
     EXPECT_EQ(range.size, given[i].tensor.numel());
     EXPECT_GE(range.begin, end);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arena.leaf(i).const_data_ptr()) % 64, 0u);
+    EXPECT_EQ(range.begin * static_cast<std::int64_t>(sizeof(float)) % 512, 0);
     EXPECT_EQ(arena.leaf(i).const_data_ptr<float>(),
               arena.values().const_data_ptr<float>() + range.begin);
     end = range.begin + range.size;
