@@ -18,8 +18,8 @@ void print_dry_run(const ExperimentPlan& plan, const std::vector<ReadyRun>& runs
                    const std::vector<const ReadyRun*>& to_do, const Store* store,
                    const Machine& machine);
 
-/// The results so far of the runs asked for, by every rule for hyper-parameters where it has some, to standard
-/// output.
+/// The results so far of the runs asked for, by every rule for hyper-parameters where the plan has
+/// some, to standard output.
 void print_results(const ExperimentPlan& plan, const std::vector<ReadyRun>& asked_for,
                    const std::vector<Record>& records);
 

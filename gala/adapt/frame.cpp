@@ -12,12 +12,13 @@ Facts::Facts(const LayerPartition& layers, std::int64_t images, std::int64_t cla
   const auto rows = static_cast<std::int64_t>(layers.size());
   const std::int64_t logits = images * classes, behind_table = 1 + rows * kSumColumns;
   const auto doubles = at::TensorOptions(at::kDouble);
-  host_ = at::zeros({behind_table + (logits + 1) / 2}, doubles.pinned_memory(!device.is_cpu()));
-  const at::Tensor floats = host_.view(at::kFloat);
+  const at::Tensor host =
+      at::zeros({behind_table + (logits + 1) / 2}, doubles.pinned_memory(!device.is_cpu()));
+  const at::Tensor floats = host.view(at::kFloat);
   loss_ = floats.select(0, 0);
   confident_ = floats.select(0, 1);
   logits_ = floats.slice(0, 2 * behind_table, 2 * behind_table + logits).view({images, classes});
-  host_table_ = host_.slice(0, 1, behind_table).view({rows, kSumColumns});
+  host_table_ = host.slice(0, 1, behind_table).view({rows, kSumColumns});
   table_ = device.is_cpu() ? host_table_ : at::zeros_like(host_table_, doubles.device(device));
   for (const Layer& layer : layers.layers) sums_.push_back({.count = layer.count});
 }

@@ -39,8 +39,7 @@ class Facts {
   const at::Tensor& logits() const { return logits_; }
 
  private:
-  at::Tensor host_;                                    ///< all of it, pinned for a GPU
-  at::Tensor loss_, confident_, logits_, host_table_;  ///< parts of that
+  at::Tensor loss_, confident_, logits_, host_table_;  ///< on the host, pinned for a GPU
   at::Tensor table_;                                   ///< the same as host_table_ on the CPU
   std::vector<LayerSums> sums_;
 };

@@ -1,7 +1,5 @@
 #include "gala/protocol/resolve.h"
 
-#include <fstream>
-
 #include "gala/model/weights.h"
 #include "tests/protocol/runner_case.h"
 
@@ -121,7 +119,6 @@ TEST_F(ResolveTest, KnowsTheTrainingOfWeights) {
   EXPECT_CONTAINS(problems.list()[0],
                   "wrn16_2_cifar10.safetensors is missing; to make it: gala train");
   // Weights of another seed are not taken for these.
-  std::ofstream(folder_ / "train.toml", std::ios::app) << "";
   std::string text = test::read_text(folder_ / "train.toml");
   text.replace(text.find("seed = 0"), 8, "seed = 5");
   test::write_text(folder_ / "train.toml", text);

@@ -25,18 +25,13 @@ class RunnerTest : public ::testing::Test {
   }
   std::vector<ReadyRun> ready(const std::string& run, const std::string& rows = "") {
     Problems problems;
-    const std::string text =
-        "[plan]\nname = \"test\"\ntitle = \"Test\"\n[run]\n" + run + "\n" + rows;
-    const ExperimentPlan plan = parse_plan(text, folder_ / "plan.toml", problems);
-    std::vector<ReadyRun> runs = resolve(plan, folder_.path(), problems);
+    std::vector<ReadyRun> runs = resolved(run, rows, problems);
     for (const std::string& problem : problems.list()) ADD_FAILURE() << problem;
     return runs;
   }
   std::vector<std::string> problems_of(const std::string& run, const std::string& rows = "") {
     Problems problems;
-    const std::string text =
-        "[plan]\nname = \"test\"\ntitle = \"Test\"\n[run]\n" + run + "\n" + rows;
-    resolve(parse_plan(text, folder_ / "plan.toml", problems), folder_.path(), problems);
+    resolved(run, rows, problems);
     return problems.list();
   }
   std::string problem_of(const std::string& run, const std::string& rows = "") {
@@ -53,6 +48,15 @@ class RunnerTest : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
+
+ private:
+  std::vector<ReadyRun> resolved(const std::string& run, const std::string& rows,
+                                 Problems& problems) {
+    const std::string text =
+        "[plan]\nname = \"test\"\ntitle = \"Test\"\n[run]\n" + run + "\n" + rows;
+    const ExperimentPlan plan = parse_plan(text, folder_ / "plan.toml", problems);
+    return resolve(plan, folder_.path(), problems);
+  }
 };
 
 }  // namespace gala::test

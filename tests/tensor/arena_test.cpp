@@ -55,7 +55,7 @@ TEST(Arena, KeepsTheStridesOfDenseTensorsAndPacksTheOthers) {
   EXPECT_EQ(arena.leaf(4).strides(), at::IntArrayRef({3, 1}));
 }
 
-TEST(Arena, BeginsEveryTensorOnACacheLineAndKeepsThemApart) {
+TEST(Arena, AlignsEveryTensorAndKeepsThemApart) {
   const auto given = parameters();
   const ParameterArena arena(given);
   std::int64_t end = 0;
