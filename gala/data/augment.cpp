@@ -5,30 +5,12 @@
 #include <cmath>
 #include <utility>
 
+#include "gala/data/colour.h"
+
 namespace gala {
 namespace {
 
 constexpr double kJitter = 0.3;
-
-/// ITU-R 601 luminance in 16-bit fixed point, as PIL rounds it.
-int luminance(const std::uint8_t* pixel) {
-  return (pixel[0] * 19595 + pixel[1] * 38470 + pixel[2] * 7471 + 0x8000) >> 16;
-}
-
-/// from + factor (to - from), cut off to a byte.
-std::uint8_t blend(int from, int to, float factor) {
-  const float value = static_cast<float>(from) + factor * static_cast<float>(to - from);
-  return static_cast<std::uint8_t>(std::clamp(value, 0.0f, 255.0f));
-}
-
-/// Every value blended with the same level, by a table.
-void blend_all(std::span<std::uint8_t> pixels, int from, double factor) {
-  std::array<std::uint8_t, 256> table{};
-  for (int level = 0; level < 256; ++level) {
-    table[static_cast<std::size_t>(level)] = blend(from, level, static_cast<float>(factor));
-  }
-  for (std::uint8_t& value : pixels) value = table[value];
-}
 
 void flip(std::span<std::uint8_t> pixels, std::int64_t height, std::int64_t width) {
   for (std::int64_t y = 0; y < height; ++y) {
@@ -39,51 +21,7 @@ void flip(std::span<std::uint8_t> pixels, std::int64_t height, std::int64_t widt
   }
 }
 
-/// Hue, saturation, value as bytes.
-std::array<int, 3> to_hsv(const std::uint8_t* pixel) {
-  const int most = std::max({pixel[0], pixel[1], pixel[2]});
-  const int least = std::min({pixel[0], pixel[1], pixel[2]});
-  if (most == least) return {0, 0, most};
-  const auto range = static_cast<float>(most - least);
-  // How far a channel lies below the largest, as a share of the range.
-  const auto below = [&](int channel) { return static_cast<float>(most - pixel[channel]) / range; };
-  float hue = 0;
-  if (pixel[0] == most) {
-    hue = below(2) - below(1);
-  } else if (pixel[1] == most) {
-    hue = 2 + below(0) - below(2);
-  } else {
-    hue = 4 + below(1) - below(0);
-  }
-  // What fmod(.., 1) gives, without a call: the sum lies in 5/6 .. 11/6.
-  const double turned = hue / 6.0 + 1.0;
-  hue = static_cast<float>(turned >= 1 ? turned - 1 : turned);
-  return {std::clamp(static_cast<int>(hue * 255.0), 0, 255),
-          std::clamp(static_cast<int>(range / static_cast<float>(most) * 255.0), 0, 255), most};
-}
-
-void from_hsv(const std::array<int, 3>& hsv, std::uint8_t* pixel) {
-  const auto [hue, saturation, value] = hsv;
-  const float sector = static_cast<float>(hue) * 6.0f / 255.0f;
-  const auto whole = static_cast<int>(sector);
-  const float rest = sector - static_cast<float>(whole);
-  const float depth = static_cast<float>(saturation) / 255.0f;
-  const auto scaled = [&](float by) {
-    // A float and a half add up exactly in double, so this rounds as lround does.
-    const double rounded = static_cast<double>(static_cast<float>(value) * (1 - by)) + 0.5;
-    return static_cast<std::uint8_t>(std::clamp(static_cast<int>(rounded), 0, 255));
-  };
-  const std::array<std::uint8_t, 4> levels = {static_cast<std::uint8_t>(value),
-                                              scaled(depth * (1 - rest)), scaled(depth),
-                                              scaled(depth * rest)};
-  // Which of them is red, green and blue in each sixth of the circle.
-  static constexpr std::uint8_t kChannels[6][3] = {{0, 1, 2}, {3, 0, 2}, {2, 0, 1},
-                                                   {2, 3, 0}, {1, 2, 0}, {0, 2, 3}};
-  const std::uint8_t* channels = kChannels[whole % 6];
-  for (int c = 0; c < 3; ++c) pixel[c] = levels[channels[c]];
-}
-
-void jitter_colours(std::span<std::uint8_t> pixels, Random& random) {
+void jitter_colours(std::span<std::uint8_t> planes, Random& random) {
   std::array<int, 4> order = {0, 1, 2, 3};
   for (std::size_t i = 4; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   const double brightness = random.uniform(1 - kJitter, 1 + kJitter);
@@ -91,18 +29,24 @@ void jitter_colours(std::span<std::uint8_t> pixels, Random& random) {
   const double saturation = random.uniform(1 - kJitter, 1 + kJitter);
   const double hue = random.uniform(-kJitter, kJitter);
   for (int which : order) {
-    if (which == 0) adjust_brightness(pixels, brightness);
-    if (which == 1) adjust_contrast(pixels, contrast);
-    if (which == 2) adjust_saturation(pixels, saturation);
-    if (which == 3) adjust_hue(pixels, hue);
+    if (which == 0) adjust_brightness(planes, brightness);
+    if (which == 1) adjust_contrast(planes, contrast);
+    if (which == 2) adjust_saturation(planes, saturation);
+    if (which == 3) adjust_hue(planes, hue);
   }
 }
 
-void copy_pixels(PixelView view, std::vector<std::uint8_t>& into) {
-  const std::int64_t length = view.width * 3;
-  into.resize(static_cast<std::size_t>(view.height * length));
+/// The planes of red, green and blue, one behind the other; mirrored on request.
+void take_planes(PixelView view, bool flipped, std::vector<std::uint8_t>& planes) {
+  const std::int64_t area = view.height * view.width;
+  planes.resize(static_cast<std::size_t>(3 * area));
   for (std::int64_t y = 0; y < view.height; ++y) {
-    std::copy_n(view.pixels + y * view.stride, length, into.data() + y * length);
+    const std::uint8_t* row = view.pixels + y * view.stride;
+    std::uint8_t* red = planes.data() + y * view.width;
+    for (std::int64_t x = 0; x < view.width; ++x) {
+      const std::uint8_t* pixel = row + 3 * (flipped ? view.width - 1 - x : x);
+      for (int c = 0; c < 3; ++c) red[c * area + x] = pixel[c];
+    }
   }
 }
 
@@ -129,42 +73,6 @@ CropWindow random_window(std::int64_t height, std::int64_t width, double smalles
   return {(height - h) / 2, (width - w) / 2, h, w};
 }
 
-void adjust_brightness(std::span<std::uint8_t> pixels, double factor) {
-  blend_all(pixels, 0, factor);
-}
-
-void adjust_contrast(std::span<std::uint8_t> pixels, double factor) {
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < pixels.size(); i += 3) sum += luminance(&pixels[i]);
-  const auto mean =
-      static_cast<int>(static_cast<double>(sum) / static_cast<double>(pixels.size() / 3) + 0.5);
-  blend_all(pixels, mean, factor);
-}
-
-void adjust_saturation(std::span<std::uint8_t> pixels, double factor) {
-  for (std::size_t i = 0; i < pixels.size(); i += 3) {
-    const int grey = luminance(&pixels[i]);
-    for (std::size_t c = i; c < i + 3; ++c) {
-      pixels[c] = blend(grey, pixels[c], static_cast<float>(factor));
-    }
-  }
-}
-
-void adjust_hue(std::span<std::uint8_t> pixels, double turn) {
-  const int shift = static_cast<int>(turn * 255);
-  for (std::size_t i = 0; i < pixels.size(); i += 3) {
-    auto hsv = to_hsv(&pixels[i]);
-    hsv[0] = (hsv[0] + shift) & 255;
-    from_hsv(hsv, &pixels[i]);
-  }
-}
-
-void make_grey(std::span<std::uint8_t> pixels) {
-  for (std::size_t i = 0; i < pixels.size(); i += 3) {
-    pixels[i] = pixels[i + 1] = pixels[i + 2] = static_cast<std::uint8_t>(luminance(&pixels[i]));
-  }
-}
-
 void DomainBedAugment::apply(const Image& image, std::uint64_t step, std::uint64_t slot,
                              TransformScratch& scratch, float* out) const {
   Random random(seed_, "augment", {step, slot});
@@ -172,11 +80,11 @@ void DomainBedAugment::apply(const Image& image, std::uint64_t step, std::uint64
   const PixelView whole = view_of(image);
   const PixelView part = {whole.pixels + window.top * whole.stride + window.left * 3, window.height,
                           window.width, whole.stride};
-  copy_pixels(resized(part, scratch), scratch.pixels);
-  if (random.uniform() < 0.5) flip(scratch.pixels, size(), size());
+  const bool flipped = random.uniform() < 0.5;
+  take_planes(resized(part, scratch), flipped, scratch.pixels);
   jitter_colours(scratch.pixels, random);
   if (random.uniform() < 0.1) make_grey(scratch.pixels);
-  normalize(scratch.pixels, out);
+  normalize_planes(scratch.pixels, out);
 }
 
 void CropFlipAugment::apply(const Image& image, std::uint64_t step, std::uint64_t slot,

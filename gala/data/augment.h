@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <span>
 
 #include "gala/base/random.h"
 #include "gala/data/transform.h"
@@ -17,15 +16,6 @@ struct CropWindow {
 /// with an aspect log-uniform in 3/4 .. 4/3, placed uniformly; else the largest central window whose
 /// aspect is allowed.
 CropWindow random_window(std::int64_t height, std::int64_t width, double smallest, Random& random);
-
-// The colour changes of torchvision's ColorJitter on interleaved RGB bytes, with PIL's rounding.
-void adjust_brightness(std::span<std::uint8_t> pixels, double factor);
-void adjust_contrast(std::span<std::uint8_t> pixels, double factor);
-void adjust_saturation(std::span<std::uint8_t> pixels, double factor);
-/// `turn` is in full turns of the colour circle, -0.5 .. 0.5.
-void adjust_hue(std::span<std::uint8_t> pixels, double turn);
-/// Every channel becomes the luminance.
-void make_grey(std::span<std::uint8_t> pixels);
 
 /// DomainBed's training transform: a random window of 0.7 to 1 of the area resized to size x size, a
 /// flip with probability 1/2, brightness, contrast, saturation and hue by up to 0.3 in random order,

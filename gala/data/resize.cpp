@@ -7,6 +7,7 @@
 #include <span>
 
 #include "gala/base/options.h"
+#include "gala/data/clones.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -51,16 +52,8 @@ std::uint8_t to_byte(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> kPrecision, 0, 255));
 }
 
-// The inner loops exist once for every processor and once for AVX2, which multiplies eight 32-bit
-// integers at a time; the program chooses when it runs. All arithmetic is on integers, so the results
-// are the same.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#define GALA_AVX2 1
-#define GALA_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define GALA_AVX2 0
-#define GALA_CLONES
-#endif
+// The inner loops have versions for AVX2, which multiplies eight 32-bit integers at a time. All arithmetic
+// is on integers, so the results are the same.
 
 /// One output pixel of one row.
 void sum_pixel(const std::uint8_t* pixel, const std::int32_t* weight, std::int32_t count,

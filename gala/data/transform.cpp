@@ -41,6 +41,16 @@ void Normalizer::apply(PixelView source, float* out) const {
   }
 }
 
+void Normalizer::apply_to_planes(std::span<const std::uint8_t> planes, float* out) const {
+  const std::size_t area = planes.size() / 3;
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (const std::uint8_t level :
+         planes.subspan(static_cast<std::size_t>(channel_[c]) * area, area)) {
+      *out++ = table_[c][level];
+    }
+  }
+}
+
 PixelTransform::PixelTransform(const Preprocessing& preprocessing)
     : size_(preprocessing.size),
       filter_(parse_filter(preprocessing.interpolation)),

@@ -36,6 +36,8 @@ class Normalizer {
   explicit Normalizer(const Preprocessing& preprocessing);
   /// Writes 3 x height x width values.
   void apply(PixelView source, float* out) const;
+  /// The same from planes of red, green and blue, one behind the other.
+  void apply_to_planes(std::span<const std::uint8_t> planes, float* out) const;
 
  private:
   std::array<std::array<float, 256>, 3> table_{};
@@ -59,6 +61,9 @@ class PixelTransform : public Transform {
     normalizer_.apply({pixels.data(), size_, size_, size_ * 3}, out);
   }
   void normalize(PixelView pixels, float* out) const { normalizer_.apply(pixels, out); }
+  void normalize_planes(std::span<const std::uint8_t> planes, float* out) const {
+    normalizer_.apply_to_planes(planes, out);
+  }
 
  private:
   std::int64_t size_;

@@ -7,6 +7,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <array>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -129,7 +130,9 @@ class CudaScope : public WorkQueue::Scope {
   void hand_over(const at::Tensor& tensor) override { tensor.record_stream(outside_.unwrap()); }
   ~CudaScope() override {
     // A device that is broken says so at the next call; a destructor cannot.
-    order(c10::cuda::getCurrentCUDAStream(outside_.device_index()), outside_);
+    const auto stream = c10::cuda::getCurrentCUDAStream(outside_.device_index());
+    order(stream, outside_);
+    if (std::uncaught_exceptions() > exceptions_) cudaStreamSynchronize(stream.stream());
   }
 
  private:
@@ -143,6 +146,7 @@ class CudaScope : public WorkQueue::Scope {
   c10::cuda::CUDAStream outside_;
   c10::cuda::CUDAStreamGuard guard_;
   cudaEvent_t event_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 class CudaQueue : public WorkQueue {

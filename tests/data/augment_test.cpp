@@ -2,48 +2,10 @@
 
 #include <cmath>
 
-#include "gala/data/npy.h"
 #include "support.h"
 
 namespace gala {
 namespace {
-
-using test::fixture;
-
-std::vector<std::uint8_t> pixels_of(const std::string& name) {
-  const NpyArray array = read_npy(fixture(name));
-  const auto* begin = reinterpret_cast<const std::uint8_t*>(array.data.data());
-  return {begin, begin + array.data.size()};
-}
-
-int largest_difference(const std::vector<std::uint8_t>& a, const std::vector<std::uint8_t>& b) {
-  if (a.size() != b.size()) return -1;
-  int largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
-  return largest;
-}
-
-TEST(Augment, ChangesColoursAsPilDoes) {
-  using Change = void (*)(std::span<std::uint8_t>, double);
-  for (const auto& [name, change, amount] : std::vector<std::tuple<std::string, Change, double>>{
-           {"brightness_0.7", adjust_brightness, 0.7},
-           {"brightness_1.3", adjust_brightness, 1.3},
-           {"contrast_0.75", adjust_contrast, 0.75},
-           {"contrast_1.25", adjust_contrast, 1.25},
-           {"saturation_0.7", adjust_saturation, 0.7},
-           {"saturation_1.3", adjust_saturation, 1.3},
-           {"hue_0.3", adjust_hue, 0.3},
-           {"hue_-0.2", adjust_hue, -0.2}}) {
-    std::vector<std::uint8_t> pixels = pixels_of("colour_source.npy");
-    change(pixels, amount);
-    const int difference = largest_difference(pixels, pixels_of("colour_" + name + ".npy"));
-    EXPECT_GE(difference, 0) << name;
-    EXPECT_LE(difference, 1) << name;
-  }
-  std::vector<std::uint8_t> pixels = pixels_of("colour_source.npy");
-  make_grey(pixels);
-  EXPECT_EQ(largest_difference(pixels, pixels_of("colour_grey.npy")), 0);
-}
 
 TEST(Augment, DrawsWindowsOfTheAskedAreaAndAspect) {
   double mean_area = 0;
