@@ -10,6 +10,7 @@
 #include "gala/base/error.h"
 #include "gala/base/stopwatch.h"
 #include "gala/tensor/norms.h"
+#include "gala/tensor/recording.h"
 
 namespace gala {
 namespace {
@@ -138,6 +139,7 @@ at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) 
   int first = stages_[moved.front()];
   for (const std::size_t layer : moved) first = std::min(first, stages_[layer]);
   const c10::NoGradGuard no_grad;
+  const Unrecorded unrecorded;
   return model_.forward_again(frame.output, frame.images, first).logits;
 }
 
@@ -160,7 +162,12 @@ Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
   } else {
     frame.images.copy_(images, /*non_blocking=*/true);
   }
-  frame.work ? frame.work->replay() : pass(frame, kind);
+  if (frame.work) {
+    frame.work->replay();
+  } else {
+    const Unrecorded unrecorded;
+    pass(frame, kind);
+  }
   frame.output.logits = frame.output.logits.detach();
   frame.output.features = frame.output.features.detach();
   // What a recorded pass writes to, the next one overwrites.
@@ -288,6 +295,7 @@ void Adapter::restart() {
 
 at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
   const c10::NoGradGuard no_grad;
+  const Unrecorded unrecorded;
   const Snapshot adapted = take_snapshot();
   const NormMode mode = model_.norm_mode();
   restore(source_);

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "gala/base/error.h"
+#include "gala/tensor/recording.h"
 
 namespace gala {
 
@@ -18,6 +19,7 @@ Output ChainModel::forward_again(const Output& before, const at::Tensor& images,
 }
 
 Output ChainModel::run(int first_stage, at::Tensor maps, const NormPass& pass) {
+  const Unrecorded unrecorded;
   Output output;
   {
     const PrecisionScope scope(precision(), device().type());

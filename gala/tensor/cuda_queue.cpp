@@ -15,11 +15,12 @@
 #include "gala/base/error.h"
 #include "gala/tensor/cuda_bring.h"
 #include "gala/tensor/cuda_check.h"
+#include "gala/tensor/recording.h"
 
 namespace gala {
 namespace {
 
-/// One capture at a time in a process: LibTorch's allocator and cuDNN are shared by all of them.
+/// No graph goes away while another is captured: LibTorch's allocator is shared by all of them.
 std::mutex& capture_lock() {
   static std::mutex lock;
   return lock;
@@ -73,9 +74,10 @@ void leave_pool(const Leave& leave) {
 
 class CudaGraph : public RecordedWork {
  public:
-  /// The lock is only for capturing: other threads may go on with their own streams meanwhile.
+  /// One at a time in a process. Other threads may replay on their own streams meanwhile.
   explicit CudaGraph(const std::function<void()>& body) {
-    const std::lock_guard<std::mutex> one_at_a_time(capture_lock());
+    const Recording alone;
+    const std::lock_guard<std::mutex> none_destroyed(capture_lock());
     const c10::MempoolId_t pool = at::cuda::graph_pool_handle();
     try {
       graph_->capture_begin(pool, cudaStreamCaptureModeThreadLocal);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gala/model/weights.h"
+#include "gala/tensor/recording.h"
 #include "gala/train/evaluate.h"
 
 namespace gala {
@@ -20,6 +21,7 @@ bool Trainer::step() {
   if (!batch) fail("the stream ended after {} of {} steps", done_, schedule_.total);
 
   const c10::AutoGradMode with_gradients(true);
+  const Unrecorded unrecorded;
   const std::int64_t views = curriculum_.views, images = batch->size() / views;
   const at::Tensor all_logits = model_.forward(batch->images).logits;
   const at::Tensor logits = views > 1 ? all_logits.narrow(0, 0, images) : all_logits;

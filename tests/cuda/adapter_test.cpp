@@ -1,9 +1,12 @@
 // The whole loop on a GPU: recorded and not, against the CPU, and for long.
 #include "gala/adapt/adapter.h"
 
+#include <c10/core/GradMode.h>
+
 #include <cmath>
 #include <thread>
 
+#include "gala/base/error.h"
 #include "gala/base/random.h"
 #include "gala/tensor/device_memory.h"
 #include "tests/cuda/device.h"
@@ -209,6 +212,41 @@ TEST_F(CudaAdapter, ManyAtOnceGiveWhatOneAfterTheOtherGives) {
   }
   for (std::thread& thread : threads) thread.join();
   for (int i = 0; i < kAdapters; ++i) EXPECT_TRUE(equal(found[i], expected[i])) << i;
+}
+
+/// New shapes make cuDNN look for algorithms, and wait for the device, while others are being recorded.
+TEST_F(CudaAdapter, ManyAtOnceMayMeetNewShapes) {
+  set_deterministic(false);
+  constexpr int kThreads = 8, kTurns = 4;
+  std::vector<std::string> problems(kThreads);
+  const auto run = [](int thread) {
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const auto network = model("source");
+      network->set_memory_format(at::MemoryFormat::ChannelsLast);
+      Adapter adapter(*network, {.loss = "shot", .select = thread % 4 == 0 ? "none" : "gala"});
+      for (std::uint64_t step = 0; step < 12; ++step) {
+        // Shapes come in threes: one to try, one to record, one to replay.
+        const auto size = 1 + (thread + 5 * turn + 3 * static_cast<std::int64_t>(step / 3)) % 17;
+        const at::Tensor batch = images(size, step).to(at::kCUDA);
+        adapter.answer(batch);
+        const c10::NoGradGuard no_grad;
+        network->forward(batch.narrow(0, 0, (size + 1) / 2), /*update_statistics=*/false);
+      }
+      if (!adapter.recording_problem().empty()) fail("{}", adapter.recording_problem());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      try {
+        run(thread);
+      } catch (const std::exception& problem) {
+        problems[static_cast<std::size_t>(thread)] = problem.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& problem : problems) EXPECT_EQ(problem, "");
 }
 
 TEST_F(CudaAdapter, TimesThePhasesOfRecordedStepsWhereAsked) {
