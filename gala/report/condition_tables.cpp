@@ -46,10 +46,9 @@ Cell condition_cell(const Pool& pool, const Condition& condition, PoolQuery quer
   }
   if (query.backbone) backbones = {*query.backbone};
   if (query.loss) losses = {*query.loss};
-  std::string note = only_note(
+  const std::string note = only_note(
       {{coverage.datasets, sets}, {coverage.backbones, backbones}, {coverage.losses, losses}});
-  if (note.empty() && !is_continual(condition)) note = environments_note(coverage);
-  make_partial(cell, note);
+  make_partial(cell, is_continual(condition) ? note : with_environments(note, coverage));
   explain_missing(cell, pool, query);
   return cell;
 }

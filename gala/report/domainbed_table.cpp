@@ -26,13 +26,8 @@ Cell domainbed_mean(const Pool& pool, PoolQuery query) {
   }
   Coverage coverage;
   Cell cell = mean_cell(runs, accuracy_of, 100, &coverage);
-  std::string note = only_note({{coverage.datasets, domainbed_sets()}});
-  const std::string within = environments_note(coverage);
-  if (note.empty())
-    note = within;
-  else if (!within.empty())
-    note = note.substr(0, note.size() - 5) + ": " + within;
-  make_partial(cell, note);
+  make_partial(cell,
+               with_environments(only_note({{coverage.datasets, domainbed_sets()}}), coverage));
   cell.deviation.reset();
   cell.interval.reset();
   explain_missing(cell, pool, query);

@@ -48,10 +48,10 @@ bool is_generated(const Record& record) {
 
 /// How many adapting runs each plan has in each norm mode.
 std::map<std::string, std::map<std::string, std::int64_t>> norms_by_plan(
-    const std::vector<Record>& records, const std::function<bool(const std::string&)>& wanted) {
+    const std::vector<Record>& records, const Wanted& wanted) {
   std::map<std::string, std::map<std::string, std::int64_t>> counts;
   const auto count = [&](const Record& record, const Labels& labels) {
-    if (wanted(labels.plan) && !labels.loss.empty()) ++counts[labels.plan][record.spec.norm];
+    if (wanted(labels) && !labels.loss.empty()) ++counts[labels.plan][record.spec.norm];
   };
   for (const Record& record : records) {
     count(record, record.labels);
@@ -82,12 +82,11 @@ std::vector<std::pair<Placed, bool>> with_choice(const std::vector<Placed>& plac
 
 }  // namespace
 
-Pool::Pool(const std::vector<Record>& records,
-           const std::function<bool(const std::string&)>& wanted, SelectionRule rule,
+Pool::Pool(const std::vector<Record>& records, const Wanted& wanted, SelectionRule rule,
            const std::string& norm) {
   const auto norms = norms_by_plan(records, wanted);
   const auto counts = [&](const Placed& place) {
-    if (!wanted(place.labels->plan)) return false;
+    if (!wanted(*place.labels)) return false;
     const bool choice =
         !norm.empty() && !place.labels->loss.empty() && norms.at(place.labels->plan).size() > 1;
     return !choice || place.record->spec.norm == norm;
@@ -191,8 +190,7 @@ std::set<std::string> Pool::norms() const {
   return norms;
 }
 
-std::vector<std::string> norm_choices(const std::vector<Record>& records,
-                                      const std::function<bool(const std::string&)>& wanted) {
+std::vector<std::string> norm_choices(const std::vector<Record>& records, const Wanted& wanted) {
   std::map<std::string, std::int64_t> counts;
   for (const auto& [plan, norms] : norms_by_plan(records, wanted)) {
     if (norms.size() < 2) continue;

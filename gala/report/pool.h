@@ -25,14 +25,17 @@ struct PoolQuery {
   std::optional<std::string> backbone = {}, loss = {}, group = {}, row = {}, dataset = {};
 };
 
+/// Which places of runs a table is made from.
+using Wanted = std::function<bool(const Labels&)>;
+
 /// The runs that a table is made from: those of its plans, in one norm mode, one for each place after
 /// a rule has chosen the hyper-parameters.
 class Pool {
  public:
-  /// `wanted` says which plans. A norm mode chooses within the plans that have several; an empty one
-  /// takes all. Runs in which nothing adapts are of every norm mode.
-  Pool(const std::vector<Record>& records, const std::function<bool(const std::string&)>& wanted,
-       SelectionRule rule, const std::string& norm);
+  /// A norm mode chooses within the plans that have several; an empty one takes all. Runs in which
+  /// nothing adapts are of every norm mode.
+  Pool(const std::vector<Record>& records, const Wanted& wanted, SelectionRule rule,
+       const std::string& norm);
 
   std::vector<const PoolRun*> find(const PoolQuery& query) const;
   /// True when runs were made, but the rule could choose none of them.
@@ -60,8 +63,7 @@ class Pool {
 
 /// Norm modes that one can choose between: those of plans whose adapting runs have several, the most
 /// used first. Empty where there is no choice.
-std::vector<std::string> norm_choices(const std::vector<Record>& records,
-                                      const std::function<bool(const std::string&)>& wanted);
+std::vector<std::string> norm_choices(const std::vector<Record>& records, const Wanted& wanted);
 
 /// A number a record may have, as a share.
 using Metric = std::function<std::optional<double>(const PoolRun&)>;

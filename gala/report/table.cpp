@@ -4,8 +4,25 @@
 
 #include <cmath>
 #include <set>
+#include <tuple>
 
 namespace gala {
+namespace {
+
+using Basis =
+    std::set<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>>;
+
+/// The networks, losses, targets and trials that a number is the mean of.
+Basis basis_of(const Cell& cell) {
+  Basis basis;
+  for (const Record* run : cell.runs) {
+    const Labels& labels = run->labels;
+    basis.emplace(labels.backbone, labels.loss, labels.dataset, labels.environment, labels.trial);
+  }
+  return basis;
+}
+
+}  // namespace
 
 std::optional<double> Cell::difference() const {
   if (state != State::kValue || !paper || !std::isfinite(value)) return std::nullopt;
@@ -27,13 +44,16 @@ void mark_best(Table& table, const std::vector<int>& block) {
     for (const int number : blocks) {
       std::vector<Cell*> cells;
       std::set<double, std::greater<>> values;
+      std::set<Basis> bases;
       for (std::size_t r = 0; r < table.rows.size(); ++r) {
         Cell& cell = table.rows[r].cells[c];
         if (block[r] != number || !cell.has_value() || !std::isfinite(cell.value)) continue;
         cells.push_back(&cell);
         values.insert(sign * cell.value);
+        bases.insert(basis_of(cell));
       }
       if (values.size() < 2) continue;  // all alike
+      if (bases.size() > 1) continue;   // of different things
       const double best = *values.begin();
       for (Cell* cell : cells) {
         cell->best = sign * cell->value == best;

@@ -71,7 +71,8 @@ struct Table {
 };
 
 /// Marks the best and the second best number of each column within rows that `block` gives the same
-/// number; equal numbers share the mark. Where all are equal, none has it.
+/// number; equal numbers share the mark. None has it where all are equal, nor where they are means over
+/// different targets or trials.
 void mark_best(Table& table, const std::vector<int>& block);
 
 /// "82.10", or "not run", "N/A"; a number that is not finite is "NaN".

@@ -88,12 +88,19 @@ void explain_missing(Cell& cell, const Pool& pool, const PoolQuery& query) {
 std::string environments_note(const Coverage& coverage) {
   for (const auto& [dataset, environments] : coverage.environments) {
     if (environments.size() >= kEnvironments) continue;
-    constexpr std::size_t kNamed = 2;
-    return environments.size() <= kNamed
-               ? fmt::format("{} only", fmt::join(environments, " and "))
-               : fmt::format("{} of {} domains", environments.size(), kEnvironments);
+    const Names names(environments.begin(), environments.end());
+    const std::string last = names.size() > 1 ? " and " + names.back() : "";
+    const std::size_t before = std::max<std::size_t>(names.size() - 1, 1);
+    return fmt::format("{}{} only", fmt::join(names.begin(), names.begin() + before, ", "), last);
   }
   return "";
+}
+
+std::string with_environments(const std::string& note, const Coverage& coverage) {
+  const std::string within = environments_note(coverage);
+  if (note.empty() || within.empty()) return note + within;
+  constexpr std::string_view kOnly = " only";
+  return note.substr(0, note.size() - kOnly.size()) + ": " + within;
 }
 
 Names rows_before_last(const Pool& pool, const PoolQuery& query, Names known) {

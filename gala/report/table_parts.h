@@ -44,6 +44,8 @@ void make_partial(Cell& cell, const std::string& note);
 void explain_missing(Cell& cell, const Pool& pool, const PoolQuery& query);
 /// What of a DomainBed set is there, when it is not all of it: "sketch only".
 std::string environments_note(const Coverage& coverage);
+/// A note of `only_note` with that behind it: "PACS: sketch only".
+std::string with_environments(const std::string& note, const Coverage& coverage);
 
 /// Mean over a continual stream; the deviation is over its corruptions, as the paper's is. Runs of
 /// the paper's network count; where there are none, those of another, as a partial value.

@@ -13,8 +13,6 @@
 namespace gala {
 namespace {
 
-using Wanted = std::function<bool(const std::string&)>;
-
 struct Kind {
   const char* id;
   Table (*make)(const Pool&);
@@ -61,38 +59,46 @@ bool feeds(const std::string& plan, const std::string& table) {
 
 std::vector<TableSet> make_tables(const std::vector<Record>& records) {
   const auto of = [](std::vector<std::string> tables) -> Wanted {
-    return [tables = std::move(tables)](const std::string& plan) {
+    return [tables = std::move(tables)](const Labels& labels) {
       return std::any_of(tables.begin(), tables.end(),
-                         [&](const std::string& table) { return feeds(plan, table); });
+                         [&](const std::string& table) { return feeds(labels.plan, table); });
     };
+  };
+  const Wanted conditions = of({"table4", "supplement"});
+  // The two halves of them, with what must be known about each.
+  const auto continual = [&](const Labels& labels) {
+    return conditions(labels) && labels.benchmark == "continual";
+  };
+  const auto of_domainbed = [&](const Labels& labels) {
+    return conditions(labels) && labels.benchmark != "continual";
   };
   const std::vector<Kind> kinds = {
       {"table1", domainbed_table, of({"table1"})},
       {"table2", continual_table, of({"table2"})},
       {"table3", study_table, of({"table3"})},
-      {"table4", condition_table, of({"table4", "supplement"})},
-      {"supplement1", condition_detail_table, of({"table4", "supplement"})},
-      {"supplement2", reset_table, of({"table4", "supplement"})},
+      {"table4", condition_table, conditions},
+      {"supplement1", condition_detail_table, of_domainbed},
+      {"supplement2", reset_table, continual},
   };
   std::vector<TableSet> sets;
   for (const Kind& kind : kinds) sets.push_back(variants(records, kind.wanted, kind.id, kind.make));
 
   std::vector<std::string> others;
   std::set<std::string> seen;
-  const auto take = [&](const std::string& plan) {
-    if (!seen.insert(plan).second) return;
+  const auto take = [&](const Labels& labels) {
+    if (!seen.insert(labels.plan).second) return;
     for (const Kind& kind : kinds) {
-      if (kind.wanted(plan)) return;
+      if (kind.wanted(labels)) return;
     }
-    others.push_back(plan);
+    others.push_back(labels.plan);
   };
   for (const Record& record : records) {
-    take(record.labels.plan);
-    for (const Labels& labels : record.places) take(labels.plan);
+    take(record.labels);
+    for (const Labels& labels : record.places) take(labels);
   }
   for (const std::string& plan : others) {
     sets.push_back(variants(
-        records, [&](const std::string& other) { return other == plan; }, "plan-" + plan,
+        records, [&](const Labels& labels) { return labels.plan == plan; }, "plan-" + plan,
         [&](const Pool& pool) { return plan_table(pool, plan); }));
   }
   return sets;

@@ -65,7 +65,7 @@ TEST(Tables, AMeanThatIsNotComparableSaysSo) {
   const Cell& cell =
       row_of(find(fewer, "table1").variants[0], {"ResNet-18", "PL", "GALA"}).cells[0];
   EXPECT_EQ(cell.state, Cell::State::kPartial);
-  EXPECT_EQ(cell.note, "3 of 4 domains");
+  EXPECT_EQ(cell.note, "art_painting, cartoon and photo only");
 }
 
 TEST(Tables, EveryCellWithoutARecordIsNotRun) {
@@ -251,6 +251,39 @@ TEST(Tables, SayWhenOnlyAPartOfTheDataWasUsed) {
   EXPECT_FALSE(std::any_of(whole.begin(), whole.end(), [](const std::string& note) {
     return note.find("images=") != note.npos;
   }));
+}
+
+TEST(Tables, NothingIsBestAmongMeansOverDifferentTargets) {
+  std::vector<Record> records;
+  for (const std::string& target : kTargets) {
+    records.push_back(made_up({.environment = target}, 800));
+    records.push_back(made_up({.row = "All layers", .environment = target}, 700));
+  }
+  const auto best = [&](const std::string& row) {
+    return row_of(find(make_tables(records), "table1").variants[0], {"ResNet-18", "PL", row})
+        .cells[0]
+        .best;
+  };
+  EXPECT_TRUE(best("GALA"));
+  records.pop_back();  // all layers on three targets
+  EXPECT_FALSE(best("GALA"));
+  EXPECT_FALSE(best("All layers"));
+}
+
+TEST(Tables, ConditionsNameTheTargetsTheyRestOn) {
+  std::vector<Record> records;
+  for (const char* target : {"photo", "sketch"}) {
+    records.push_back(made_up(
+        {.plan = "table4_domainbed", .row = "5", .environment = target, .group = "Window size"},
+        800));
+  }
+  const auto tables = make_tables(records);
+  const Cell& cell = row_of(find(tables, "supplement1").variants[0], {"Window Size", "5"}).cells[0];
+  EXPECT_EQ(cell.state, Cell::State::kPartial);
+  EXPECT_EQ(cell.note, "PACS: photo and sketch only");
+  // What is known of them is no matter of the table about continual streams.
+  EXPECT_FALSE(find(tables, "supplement1").variants[0].norm.empty());
+  EXPECT_TRUE(find(tables, "supplement2").variants[0].norm.empty());
 }
 
 TEST(Tables, SayWhatTheNumbersRestOn) {
