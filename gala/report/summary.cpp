@@ -136,7 +136,7 @@ Verdict judge_study(const Table& table) {
       number(gala, 0), number(best, 0), number(random, 0), number(rows["allblocks"], 0));
   verdict.sentence += gala->cells[3].has_value()
                           ? fmt::format(
-                                "; its choices follow the oracle with a rank correlation of "
+                                "; the rank correlation of its choices with the oracle is "
                                 "{:.2f}.",
                                 gala->cells[3].value)
                           : std::string(".");
