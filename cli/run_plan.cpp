@@ -141,25 +141,37 @@ std::int64_t count_traceless(const std::vector<ReadyRun>& runs, const Store& sto
   });
 }
 
-int make_runs(const RunFlags& flags, OpenedPlan& opened) {
-  Store& store = *opened.store;
-  std::size_t told = 0;
-  const auto tell_repairs = [&] {
-    for (; told < store.repairs().size(); ++told) warn(store.repairs()[told], flags.quiet);
-  };
-  tell_repairs();
-  if (const std::int64_t count = count_traceless(opened.runs, store); count > 0) {
-    warn(fmt::format("{} of the recorded runs have no trace, though this plan asks for one: they "
-                     "were made for another",
-                     count),
-         flags.quiet);
+/// What may be wrong with the runs to be made, each thing once.
+void warn_of_runs(const RunFlags& flags, const OpenedPlan& opened) {
+  std::set<std::string> warnings;
+  for (const ReadyRun* run : opened.to_do) {
+    if (!run->warning.empty()) warnings.insert(run->warning);
   }
+  for (const std::string& warning : warnings) warn(warning, flags.quiet);
   const bool random = std::any_of(opened.to_do.begin(), opened.to_do.end(),
                                   [](const ReadyRun* run) { return run->source.weights.empty(); });
   if (random) {
     warn("neither weights nor train: networks start from a random initialisation and know nothing",
          flags.quiet);
   }
+}
+
+/// Says what was found in the store since `told` such things.
+void tell_repairs(const RunFlags& flags, const Store& store, std::size_t& told) {
+  for (; told < store.repairs().size(); ++told) warn(store.repairs()[told], flags.quiet);
+}
+
+int make_runs(const RunFlags& flags, OpenedPlan& opened) {
+  Store& store = *opened.store;
+  std::size_t told = 0;
+  tell_repairs(flags, store, told);
+  if (const std::int64_t count = count_traceless(opened.runs, store); count > 0) {
+    warn(fmt::format("{} of the recorded runs have no trace, though this plan asks for one: they "
+                     "were made for another",
+                     count),
+         flags.quiet);
+  }
+  warn_of_runs(flags, opened);
   const std::int64_t places = add_places(opened.runs, store);
   std::int64_t batches = 0;
   for (const ReadyRun* run : opened.to_do) batches += run->batches;
@@ -177,7 +189,7 @@ int make_runs(const RunFlags& flags, OpenedPlan& opened) {
         progress.advance(status.batches, fmt::format("run {}/{}", status.runs, total));
       });
   progress.clear();
-  tell_repairs();
+  tell_repairs(flags, store, told);
   if (outcome.interrupted) {
     std::cerr << fmt::format(
         "stopped: {} of {} runs were recorded; the same command makes the others\n", outcome.added,
@@ -206,6 +218,9 @@ int run_plan(const RunFlags& flags) {
     return 0;
   }
   if (flags.dry_run) {
+    std::size_t told = 0;
+    if (opened.store) tell_repairs(flags, *opened.store, told);
+    warn_of_runs(flags, opened);
     print_dry_run(opened.plan, opened.runs, opened.to_do, opened.store ? &*opened.store : nullptr,
                   opened.machine);
   }

@@ -19,9 +19,8 @@ void check_classes(const DataSource& source, const Model& model) {
   }
 }
 
-std::string class_name_warning(const DataSource& source, const Model& model) {
+std::string class_name_warning(const DataSource& source, std::span<const std::string> known) {
   const std::vector<std::string>& names = source.class_names();
-  const std::vector<std::string>& known = model.class_names();
   for (std::size_t c = 0; c < std::min(names.size(), known.size()); ++c) {
     if (names[c] == known[c]) continue;
     return fmt::format(

@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 
 #include "gala/data/dataset.h"
@@ -10,7 +11,7 @@ namespace gala {
 /// classes has another number of them.
 void check_classes(const DataSource& source, const Model& model);
 
-/// What to say when both have names for their classes and these differ; else empty.
-std::string class_name_warning(const DataSource& source, const Model& model);
+/// What to say when both data and weights name their classes and the names differ; else empty.
+std::string class_name_warning(const DataSource& source, std::span<const std::string> known);
 
 }  // namespace gala

@@ -139,6 +139,7 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
   run.source = open_model(request, open.bed->target.classes());
   Model& network = prototype(run.source.network);
   check_classes(open.bed->target, network);
+  run.warning = class_name_warning(open.bed->target, run.source.classes);
   run.method = decide_method(request, open.defaults, network);
 
   const Spec stream_spec = decide_stream(request, open.defaults);

@@ -26,6 +26,7 @@ struct ReadyRun {
   bool trace = false;
   std::int64_t images = 0;   ///< that are answered
   std::int64_t batches = 0;  ///< in which they come
+  std::string warning = {};  ///< what may be wrong with it; mostly empty
 };
 
 /// Opens what the plan's runs name, decides defaults and computes keys. Each thing is opened once.

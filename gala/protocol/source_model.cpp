@@ -163,6 +163,7 @@ SourceModel find_source(const RunRequest& request, const fs::path& folder, const
   }
   const Preprocessing usual = model->preprocessing();
   if (there) load_weights(*model, source.weights);  // says when they do not fit
+  source.classes = model->class_names();
   if (!wanted.is_null() || !found.is_null()) {
     source.identity = {{"plan", wanted.is_null() ? found : wanted}};
   } else if (there) {

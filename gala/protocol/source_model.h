@@ -15,6 +15,7 @@ struct SourceModel {
   nlohmann::json identity;        ///< where its weights come from, as records have it
   std::filesystem::path weights;  ///< empty: drawn from the seed
   std::string missing;            ///< what to do about weights that are not there; else empty
+  std::vector<std::string> classes = {};  ///< as the weights name them, where they do
 };
 
 /// Finds out what a run starts from. `folder` is where the plan lies, `root` where relative paths of

@@ -63,6 +63,28 @@ TEST_F(RunCommand, ReportsWhatWasMadeAndSaysWhatItLeavesOut) {
   EXPECT_CONTAINS(torn.err, "line 3 is not whole");
 }
 
+TEST_F(RunCommand, ADryRunSaysWhatMayBeWrongToo) {
+  ASSERT_EQ(run("run plan.toml --store store --only row=Source").code, 0);
+  const std::string lines = read("store/records.jsonl");
+  write("store/records.jsonl", lines + lines.substr(0, 100));
+  // The demo's weights, as if they had learned another order of the classes.
+  std::string weights = read(GALA_TEST_ASSETS "/wrn16_2_cifar10.safetensors");
+  const std::size_t name = weights.find("airplane");
+  ASSERT_NE(name, std::string::npos);
+  weights[name] = 'A';
+  write("other.safetensors", weights);
+  std::string plan = read("plan.toml");
+  plan.replace(plan.find("model = "), plan.find("batch_size") - plan.find("model = "),
+               "weights = \"other.safetensors\"\n");
+  write("other.toml", plan);
+  const Ending dry = run("run other.toml --store store --dry-run --only seed=0");
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_CONTAINS(dry.err, "line 3 is not whole");
+  const std::string warning = "class 0 is \"airplane\" in the data and \"Airplane\" in the weights";
+  EXPECT_CONTAINS(dry.err, warning);
+  EXPECT_EQ(dry.err.find(warning), dry.err.rfind(warning));
+}
+
 TEST_F(RunCommand, RecordsNoFoldersOfOneMachine) {
   const std::string rest = " --only row=Source --only seed=0";
   ASSERT_EQ(
