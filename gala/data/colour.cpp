@@ -40,7 +40,6 @@ GALA_CLONES std::int64_t sum_luminance(const std::uint8_t* planes, std::int64_t 
 
 GALA_CLONES void blend_with_grey(std::uint8_t* planes, std::int64_t size, float factor) {
   std::uint8_t *red = planes, *green = planes + size, *blue = planes + 2 * size;
-#pragma GCC ivdep
   for (std::int64_t i = 0; i < size; ++i) {
     const int grey = luminance(red[i], green[i], blue[i]);
     red[i] = blend(grey, red[i], factor);
