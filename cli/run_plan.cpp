@@ -141,8 +141,14 @@ std::int64_t count_traceless(const std::vector<ReadyRun>& runs, const Store& sto
   });
 }
 
-/// What may be wrong with the runs to be made, each thing once.
+/// What may be wrong with the runs, each thing once.
 void warn_of_runs(const RunFlags& flags, const OpenedPlan& opened) {
+  if (const std::int64_t count = opened.store ? count_traceless(opened.runs, *opened.store) : 0) {
+    warn(fmt::format("{} of the recorded runs have no trace, though this plan asks for one: they "
+                     "were made for another",
+                     count),
+         flags.quiet);
+  }
   std::set<std::string> warnings;
   for (const ReadyRun* run : opened.to_do) {
     if (!run->warning.empty()) warnings.insert(run->warning);
@@ -165,12 +171,6 @@ int make_runs(const RunFlags& flags, OpenedPlan& opened) {
   Store& store = *opened.store;
   std::size_t told = 0;
   tell_repairs(flags, store, told);
-  if (const std::int64_t count = count_traceless(opened.runs, store); count > 0) {
-    warn(fmt::format("{} of the recorded runs have no trace, though this plan asks for one: they "
-                     "were made for another",
-                     count),
-         flags.quiet);
-  }
   warn_of_runs(flags, opened);
   const std::int64_t places = add_places(opened.runs, store);
   std::int64_t batches = 0;

@@ -139,7 +139,7 @@ at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) 
   int first = stages_[moved.front()];
   for (const std::size_t layer : moved) first = std::min(first, stages_[layer]);
   const c10::NoGradGuard no_grad;
-  const Unrecorded unrecorded;
+  const Unrecorded unrecorded;  // for networks that are not ours
   return model_.forward_again(frame.output, frame.images, first).logits;
 }
 

@@ -67,7 +67,7 @@ GALA_CLONES void turn_hue(std::uint8_t* planes, std::int64_t size, int shift) {
     for (int i = 0; i < kTogether; ++i) blue[i] = bytes[2][i];
 
     int value[kTogether], hue[kTogether], saturation[kTogether];
-    float sixths[kTogether], shares[kTogether];
+    float after[kTogether], plus[kTogether], minus[kTogether], shares[kTogether];
     for (int i = 0; i < kTogether; ++i) {
       const int r = red[i], g = green[i], b = blue[i];
       const int most = std::max(std::max(r, g), b), least = std::min(std::min(r, g), b);
@@ -77,16 +77,18 @@ GALA_CLONES void turn_hue(std::uint8_t* planes, std::int64_t size, int shift) {
       const float below_r = static_cast<float>(most - r) / divisor;
       const float below_g = static_cast<float>(most - g) / divisor;
       const float below_b = static_cast<float>(most - b) / divisor;
-      const float near_r = below_b - below_g;
-      const float near_g = 2 + below_r - below_b, near_b = 4 + below_g - below_r;
-      const float not_red = g == most ? near_g : near_b;
-      sixths[i] = r == most ? near_r : not_red;
+      // In sixths of the circle: after red, green or blue, a little on or back.
+      const bool is_red = r == most, is_green = g == most;
+      after[i] = is_red ? 0.0F : is_green ? 2.0F : 4.0F;
+      plus[i] = is_red ? below_b : is_green ? below_r : below_g;
+      minus[i] = is_red ? below_g : is_green ? below_b : below_r;
       value[i] = most;
       shares[i] = range / std::max(static_cast<float>(most), 1.0F);
     }
     for (int i = 0; i < kTogether; ++i) {
+      const auto sixths = static_cast<float>(static_cast<double>(after[i]) + plus[i] - minus[i]);
       // What fmod(.., 1) gives, without a call: the sum lies in 5/6 .. 11/6.
-      const double turned = sixths[i] / 6.0 + 1.0;
+      const double turned = sixths / 6.0 + 1.0;
       const auto circle = static_cast<float>(turned - (turned >= 1 ? 1.0 : 0.0));
       hue[i] = (static_cast<int>(circle * 255.0) + shift) & 255;
       saturation[i] = static_cast<int>(shares[i] * 255.0);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "gala/protocol/plan.h"
 #include "gala/train/plan.h"

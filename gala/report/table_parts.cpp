@@ -88,10 +88,10 @@ void explain_missing(Cell& cell, const Pool& pool, const PoolQuery& query) {
 std::string environments_note(const Coverage& coverage) {
   for (const auto& [dataset, environments] : coverage.environments) {
     if (environments.size() >= kEnvironments) continue;
-    const Names names(environments.begin(), environments.end());
-    const std::string last = names.size() > 1 ? " and " + names.back() : "";
-    const std::size_t before = std::max<std::size_t>(names.size() - 1, 1);
-    return fmt::format("{}{} only", fmt::join(names.begin(), names.begin() + before, ", "), last);
+    Names names(environments.begin(), environments.end());
+    const std::string last = names.back();
+    names.pop_back();
+    return fmt::format("{}{}{} only", fmt::join(names, ", "), names.empty() ? "" : " and ", last);
   }
   return "";
 }

@@ -21,8 +21,8 @@ class RecordedWork {
 class WorkQueue {
  public:
   /// The queue is current for this thread while it lives: what is begun before is waited for by the
-  /// work inside, and what comes behind waits for that. When an exception leaves it, so does the host:
-  /// memory that the work reads or writes is free again.
+  /// work inside, and what comes behind waits for that. When an exception leaves it, the host waits
+  /// too, so that memory which the work reads or writes is free again.
   class Scope {
    public:
     virtual ~Scope() = default;

@@ -48,6 +48,13 @@ TEST(Colour, ChangesAsPilDoes) {
   EXPECT_EQ(largest_difference(planes, planes_of("colour_grey.npy")), 0);
 }
 
+/// PIL adds up the hue in double; in float these colours come out otherwise.
+TEST(Colour, TurnsHueToPilsLastBit) {
+  Planes planes = {0, 43, 80, 116, 158, 4, 155, 161, 203, 176, 85, 183, 26, 58, 74};
+  adjust_hue(planes, 0.1);
+  EXPECT_EQ(planes, (Planes{46, 43, 27, 58, 98, 0, 73, 161, 203, 176, 85, 183, 52, 85, 75}));
+}
+
 TEST(Colour, DoesNotDependOnHowManyPixelsThereAre) {
   const Planes source = planes_of("colour_source.npy");
   const std::size_t area = source.size() / 3;

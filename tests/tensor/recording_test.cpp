@@ -17,7 +17,7 @@ void wait_until(const std::atomic<bool>& flag) {
 }
 
 TEST(RecordingTest, KeepsRecordingsApartFromEverythingElse) {
-  std::atomic<int> recording = 0, unrecorded = 0, clashes = 0, most_unrecorded = 0;
+  std::atomic<int> recording = 0, unrecorded = 0, clashes = 0, together = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
@@ -28,10 +28,9 @@ TEST(RecordingTest, KeepsRecordingsApartFromEverythingElse) {
           std::this_thread::yield();
           --recording;
         } else {
-          const Unrecorded outer;
-          const int inside = ++unrecorded;
+          const Unrecorded pass;
+          if (++unrecorded > 1) ++together;
           if (recording > 0) ++clashes;
-          if (inside > most_unrecorded) most_unrecorded = inside;
           std::this_thread::yield();
           --unrecorded;
         }
@@ -40,7 +39,7 @@ TEST(RecordingTest, KeepsRecordingsApartFromEverythingElse) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(clashes, 0);
-  EXPECT_GT(most_unrecorded, 1);
+  EXPECT_GT(together, 0);
 }
 
 TEST(RecordingTest, ComesToItsTurnAmongPassesThatNeverEndTogether) {
