@@ -12,7 +12,8 @@ namespace {
 constexpr char kFooter[] =
     "A plan is a TOML file that lays out a grid of runs: see plans/ and\n"
     "docs/reproducing.md. Each run is recorded in the store as soon as it ends, and\n"
-    "is not made again. After a stop or a crash the same command goes on.\n"
+    "is not made again. After a stop or a crash the same command goes on; a run that\n"
+    "fails does not keep the others from being made.\n"
     "\n"
     "Examples:\n"
     "  gala run plans/table2.toml --store mine --dry-run\n"

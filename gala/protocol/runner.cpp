@@ -46,8 +46,9 @@ class Workers {
   int working_ = 0;
   RunnerStatus status_;
   RunnerOutcome outcome_;
-  std::exception_ptr error_;
-  std::string failed_;
+  std::exception_ptr error_;  ///< of the first run that failed
+  std::string failed_;        ///< its name
+  int failures_ = 0;
 };
 
 const ReadyRun* Workers::take_next() {
@@ -57,7 +58,8 @@ const ReadyRun* Workers::take_next() {
     bool again = false;
     {
       const std::lock_guard guard(mutex_);
-      if (error_ || interrupted()) return nullptr;
+      constexpr int kMostFailures = 3;
+      if (failures_ >= kMostFailures || interrupted()) return nullptr;
       if (next_ < runs_.size()) {
         run = runs_[next_++];
       } else if (!claimed_.empty()) {
@@ -109,7 +111,7 @@ void Workers::make(const ReadyRun& run) {
 
 void Workers::fail_with(std::exception_ptr error, const std::string& name) {
   const std::lock_guard guard(mutex_);
-  if (error_) return;
+  if (++failures_ > 1) return;
   error_ = std::move(error);
   failed_ = name;
 }
@@ -150,8 +152,9 @@ RunnerOutcome Workers::run(const std::function<void(const RunnerStatus&)>& watch
   outcome_.interrupted = interrupted();
   if (!error_) return outcome_;
   const auto message = [&](const std::exception& error) {
-    return fmt::format("{}: {}; {} of {} runs were recorded before", failed_,
-                       first_line(error.what()), outcome_.added, runs_.size());
+    const std::string more = failures_ == 1 ? "" : fmt::format(" ({} runs failed)", failures_);
+    return fmt::format("{}: {}{}; {} of {} runs were recorded, and the same command goes on",
+                       failed_, first_line(error.what()), more, outcome_.added, runs_.size());
   };
   try {
     std::rethrow_exception(error_);

@@ -45,8 +45,8 @@ struct RunnerOutcome {
 
 /// Makes the runs, `machine.jobs` at a time, and records each as soon as it ends. `watch` is called
 /// now and then from the calling thread. After a signal, runs stop at their next batch and leave
-/// nothing. When a run fails, no new one begins, those at work end and are recorded, and its error is
-/// thrown with the run's name.
+/// nothing. When a run fails the others are made all the same, until three have failed; then those at
+/// work end. The first error is thrown at the end, with the run's name.
 RunnerOutcome run_all(const std::vector<const ReadyRun*>& runs, Store& store,
                       const Machine& machine,
                       const std::function<void(const RunnerStatus&)>& watch);

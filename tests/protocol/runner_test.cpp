@@ -210,21 +210,32 @@ TEST_F(RunnerTest, TinyDomainBedSharesItsRunsWithTheHeatMap) {
   EXPECT_EQ(tiny[0].spec.partition, "block");
 }
 
-TEST_F(RunnerTest, ARunThatFailsIsNamedAndTheOthersAreKept) {
-  test::write_miniature(folder_ / "PACS", {"art_painting", "cartoon"});
-  const auto runs = ready(
-      "protocol = \"domainbed:path=PACS,env={env}\"\nmodel = \"wide_resnet:depth=10,width=1\"\n"
-      "batch_size = 4\nselect = \"none\"\n",
-      "[axes]\nenv = [0, 1]\n");
-  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "PACS/cartoon")) {
+TEST_F(RunnerTest, ARunThatFailsIsNamedAndTheOthersAreMade) {
+  test::write_miniature(folder_ / "broken", {"art_painting", "cartoon"});
+  test::write_miniature(folder_ / "whole", {"photo", "sketch"});
+  const auto runs_of = [&](const std::string& seeds) {
+    return ready(
+        "protocol = \"domainbed:path={set},env=0\"\nmodel = \"wide_resnet:depth=10,width=1\"\n"
+        "batch_size = 4\nselect = \"none\"\nseed = \"{seed}\"\n"
+        "group = \"{set}\"\ntrial = \"{seed}\"\n",
+        "[axes]\nset = [\"broken\", \"whole\"]\nseed = [" + seeds + "]\n");
+  };
+  const auto few = runs_of("0, 1"), many = runs_of("0, 1, 2, 3, 4");
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "broken/cartoon")) {
     if (entry.is_regular_file()) std::ofstream(entry.path()) << "not a picture";
   }
-  Store store(folder_ / "store", Store::Access::kWrite);
-  const std::string message = test::message_of<Error>(
-      [&] { run_all(runs_to_do(runs, store, {}), store, Machine{}, [](const RunnerStatus&) {}); });
-  EXPECT_CONTAINS(message, "Test, env=");
+  const auto made_of = [&](const std::vector<ReadyRun>& runs, const std::string& name) {
+    Store store(folder_ / name, Store::Access::kWrite);
+    return test::message_of<Error>([&] {
+      run_all(runs_to_do(runs, store, {}), store, Machine{}, [](const RunnerStatus&) {});
+    });
+  };
+  const std::string message = made_of(few, "few");
+  EXPECT_CONTAINS(message, "seed=0, set=broken");
   EXPECT_CONTAINS(message, ".png");
-  EXPECT_CONTAINS(message, "0 of 2 runs were recorded before");
+  EXPECT_CONTAINS(message, "(2 runs failed); 2 of 4 runs were recorded");
+  // After three there is something wrong with all of them.
+  EXPECT_CONTAINS(made_of(many, "many"), "(3 runs failed); 2 of 10 runs were recorded");
 }
 
 TEST(Shards, ShareOutTheRunsByTheirKeys) {
