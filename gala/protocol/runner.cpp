@@ -31,7 +31,7 @@ class Workers {
   void work();
   void make(const ReadyRun& run);
   const ReadyRun* take_next();
-  void fail_with(std::exception_ptr error, const std::string& name);
+  void fail_with(const std::exception& error, const std::string& name);
 
   const std::vector<const ReadyRun*>& runs_;
   Store& store_;
@@ -109,10 +109,13 @@ void Workers::make(const ReadyRun& run) {
                        : fmt::format("{}: made elsewhere", run.name);
 }
 
-void Workers::fail_with(std::exception_ptr error, const std::string& name) {
+/// While the error is being handled.
+void Workers::fail_with(const std::exception& error, const std::string& name) {
   const std::lock_guard guard(mutex_);
+  ++status_.runs;
+  status_.last = fmt::format("{}: failed: {}", name, first_line(error.what()));
   if (++failures_ > 1) return;
-  error_ = std::move(error);
+  error_ = std::current_exception();
   failed_ = name;
 }
 
@@ -124,8 +127,8 @@ void Workers::work() {
       make(*run);
     } catch (const Interrupted&) {
       break;
-    } catch (...) {
-      fail_with(std::current_exception(), run->name);
+    } catch (const std::exception& error) {
+      fail_with(error, run->name);
     }
     claims_.give_back(run->key);
   }

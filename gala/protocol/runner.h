@@ -33,8 +33,8 @@ std::int64_t add_places(const std::vector<ReadyRun>& runs, Store& store);
 /// How far the work has come.
 struct RunnerStatus {
   std::int64_t batches = 0;  ///< answered, of all runs; those of runs that others made count too
-  std::int64_t runs = 0;     ///< done
-  std::string last;          ///< the run that ended last, with its accuracy
+  std::int64_t runs = 0;     ///< done, or failed
+  std::string last;          ///< the run that ended last, with its accuracy or why it failed
 };
 
 struct RunnerOutcome {
