@@ -103,8 +103,9 @@ nlohmann::ordered_json method_colours(const std::vector<std::string>& methods) {
 Figure rate_figure(const std::vector<Record>& records) {
   Figure figure{"rates",
                 "Which learning rates survive?",
-                "Runs with one inner step, the mean over targets and trials. A method that needs "
-                "its rate tuned with labels cannot be switched on blindly.",
+                "Runs with one inner step, the mean over targets, trials and other settings, such "
+                "as a threshold. A method that needs its rate tuned with labels cannot be switched "
+                "on blindly.",
                 {}};
   // The same run may serve several plans: it counts once for a method.
   std::vector<std::string> order;

@@ -86,19 +86,23 @@ void explain_missing(Cell& cell, const Pool& pool, const PoolQuery& query) {
 }
 
 std::string environments_note(const Coverage& coverage) {
+  std::vector<std::string> parts;
   for (const auto& [dataset, environments] : coverage.environments) {
     if (environments.size() >= kEnvironments) continue;
     Names names(environments.begin(), environments.end());
     const std::string last = names.back();
     names.pop_back();
-    return fmt::format("{}{}{} only", fmt::join(names, ", "), names.empty() ? "" : " and ", last);
+    parts.push_back(fmt::format("{}{}{}{} only",
+                                coverage.environments.size() > 1 ? dataset + ": " : "",
+                                fmt::join(names, ", "), names.empty() ? "" : " and ", last));
   }
-  return "";
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 std::string with_environments(const std::string& note, const Coverage& coverage) {
   const std::string within = environments_note(coverage);
   if (note.empty() || within.empty()) return note + within;
+  if (coverage.environments.size() > 1) return note + "; " + within;
   constexpr std::string_view kOnly = " only";
   return note.substr(0, note.size() - kOnly.size()) + ": " + within;
 }

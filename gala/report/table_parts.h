@@ -42,7 +42,8 @@ void add_paper(Cell& cell, const std::optional<PublishedNumber>& number);
 void make_partial(Cell& cell, const std::string& note);
 /// Says so where runs were made but none could be chosen.
 void explain_missing(Cell& cell, const Pool& pool, const PoolQuery& query);
-/// What of a DomainBed set is there, when it is not all of it: "sketch only".
+/// What of a DomainBed set is there, when it is not all of it: "sketch only". Where there are several
+/// sets, of which: "PACS: sketch only; VLCS: SUN09 only".
 std::string environments_note(const Coverage& coverage);
 /// A note of `only_note` with that behind it: "PACS: sketch only".
 std::string with_environments(const std::string& note, const Coverage& coverage);

@@ -68,6 +68,15 @@ TEST(Tables, AMeanThatIsNotComparableSaysSo) {
   EXPECT_EQ(cell.note, "art_painting, cartoon and photo only");
 }
 
+TEST(Tables, AMeanOverPartsOfSetsNamesTheSets) {
+  const std::vector<Record> records = {made_up({.environment = "sketch"}, 800),
+                                       made_up({.environment = "SUN09", .dataset = "VLCS"}, 700)};
+  const auto tables = make_tables(records);
+  EXPECT_EQ(
+      row_of(find(tables, "table1").variants[0], {"ResNet-18", "PL", "GALA"}).cells.back().note,
+      "PACS and VLCS only; PACS: sketch only; VLCS: SUN09 only");
+}
+
 TEST(Tables, EveryCellWithoutARecordIsNotRun) {
   const std::vector<Record> none;
   const auto tables = make_tables(none);
