@@ -104,11 +104,12 @@ GALA_CLONES void turn_hue(std::uint8_t* planes, std::int64_t size, int shift) {
       const int falling = rounded(scale * (1 - depth * rest));
       const int rising = rounded(scale * (1 - depth * (1 - rest)));
       const int least = rounded(scale * (1 - depth));
-      const auto channel = [&](float second, float highest, float also_highest, float fourth) {
-        int level = sixth == second ? rising : least;
-        level = sixth == highest ? most : level;
-        level = sixth == also_highest ? most : level;
-        return sixth == fourth ? falling : level;
+      // A channel rises in one sixth of the circle, is at its most in the next two, and falls.
+      const auto channel = [&](float rises, float full, float still_full, float falls) {
+        int level = sixth == rises ? rising : least;
+        level = sixth == full ? most : level;
+        level = sixth == still_full ? most : level;
+        return sixth == falls ? falling : level;
       };
       red[i] = channel(4, 5, 0, 1);
       green[i] = channel(0, 1, 2, 3);
