@@ -77,10 +77,10 @@ constexpr const char* kLoss = "pseudo_label:beta=0";
 class Floor {
  public:
   Floor(const Case& what, at::Device device)
-      : model_(make_network(what, device)),
+      : queue_(WorkQueue::make(device)),
+        model_(make_network(what, device)),
         loss_(make_loss(Spec::parse(kLoss))),
-        images_(make_images(what, device).contiguous(model_->memory_format())),
-        queue_(WorkQueue::make(device)) {
+        images_(make_images(what, device).contiguous(model_->memory_format())) {
     for (Parameter& parameter : model_->parameters()) {
       parameter.value = parameter.value.detach().requires_grad_();
     }
@@ -107,10 +107,10 @@ class Floor {
     logits_ = output.logits.detach();
   }
 
+  std::unique_ptr<WorkQueue> queue_;  // outlives what lies in its memory
   std::unique_ptr<Model> model_;
   std::unique_ptr<Loss> loss_;
   at::Tensor images_, logits_;
-  std::unique_ptr<WorkQueue> queue_;
   std::unique_ptr<RecordedWork> work_;
 };
 

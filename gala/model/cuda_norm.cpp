@@ -7,10 +7,10 @@
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
 #include <cuda_bf16.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "gala/model/cuda_maps.h"
 #include "gala/model/cuda_norm_kernels.h"
 
 namespace gala {
@@ -27,10 +27,6 @@ NormParameters parameters_of(const at::Tensor& scale, const at::Tensor& shift,
                              const at::Tensor& mean, const at::Tensor& variance) {
   return {scale.const_data_ptr<float>(), shift.const_data_ptr<float>(),
           mean.const_data_ptr<float>(), variance.const_data_ptr<float>()};
-}
-
-cudaStream_t stream_of(const at::Tensor& tensor) {
-  return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
 }
 
 /// The same for every type of maps; what is undefined has no address.
@@ -66,11 +62,6 @@ struct Maps {
   }
 };
 
-/// Whether the kernels can read its memory four numbers at a time.
-bool is_aligned(const at::Tensor& tensor) {
-  return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 16 == 0;
-}
-
 struct FixedNorm : torch::autograd::Function<FixedNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& scale, const at::Tensor& shift,
@@ -99,8 +90,7 @@ struct FixedNorm : torch::autograd::Function<FixedNorm> {
     const NormShape shape = shape_of(input, context->saved_data["epsilon"].toDouble());
     const bool relu = context->saved_data["relu"].toBool();
     const bool adds = context->saved_data["adds"].toBool();
-    at::Tensor output_gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
-    if (!is_aligned(output_gradient)) output_gradient = output_gradient.clone();
+    const at::Tensor output_gradient = for_kernels(gradients[0]);
     const Maps maps{.input = input,
                     .output = saved[5],
                     .output_gradient = output_gradient,
@@ -131,15 +121,10 @@ bool fits(const at::Tensor& vector) {
 at::Tensor cuda_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                      const at::Tensor& mean, const at::Tensor& variance, double epsilon,
                      const NormEnd& end) {
-  if (!input.is_cuda() || input.dim() != 4 || input.size(1) % 4 != 0 ||
-      !input.is_contiguous(at::MemoryFormat::ChannelsLast) || !is_aligned(input)) {
-    return {};
-  }
-  if (input.scalar_type() != at::kFloat && input.scalar_type() != at::kBFloat16) return {};
+  if (!kernels_take(input)) return {};
   if (!fits(scale) || !fits(shift) || !fits(mean) || !fits(variance)) return {};
-  if (end.added.defined() &&
-      (end.added.scalar_type() != input.scalar_type() || end.added.sizes() != input.sizes() ||
-       !end.added.is_contiguous(at::MemoryFormat::ChannelsLast) || !is_aligned(end.added))) {
+  if (end.added.defined() && (end.added.scalar_type() != input.scalar_type() ||
+                              end.added.sizes() != input.sizes() || !kernels_take(end.added))) {
     return {};
   }
   // LibTorch takes no undefined tensor for an argument.

@@ -1,5 +1,3 @@
-#include <cuda_bf16.h>
-
 #include <algorithm>
 
 #include "gala/model/cuda_norm_kernels.h"
@@ -36,27 +34,6 @@ struct Grid {
   int threads() const { return columns * rows_per_block; }
 };
 
-__device__ Four load(const float* data) {
-  return load_four(data);
-}
-__device__ Four load(const __nv_bfloat16* data) {
-  const uint2 raw = *reinterpret_cast<const uint2*>(data);
-  const float2 low = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&raw.x));
-  const float2 high = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&raw.y));
-  return {{low.x, low.y, high.x, high.y}};
-}
-__device__ void store(float* data, const Four& value) {
-  store_four(data, value);
-}
-__device__ void store(__nv_bfloat16* data, const Four& value) {
-  const __nv_bfloat162 low = __floats2bfloat162_rn(value.x[0], value.x[1]);
-  const __nv_bfloat162 high = __floats2bfloat162_rn(value.x[2], value.x[3]);
-  uint2 raw;
-  raw.x = *reinterpret_cast<const unsigned*>(&low);
-  raw.y = *reinterpret_cast<const unsigned*>(&high);
-  *reinterpret_cast<uint2*>(data) = raw;
-}
-
 /// What a thread is responsible for.
 struct Place {
   std::int64_t channel, first_row, step;
@@ -86,10 +63,10 @@ __global__ void __launch_bounds__(kThreads)
   T* __restrict__ output = maps.output;
   const Place place(shape, columns);
   if (!place.inside) return;
-  const Four scale = load(parameters.scale + place.channel);
-  const Four shift = load(parameters.shift + place.channel);
-  const Four mean = load(parameters.mean + place.channel);
-  const Four variance = load(parameters.variance + place.channel);
+  const Four scale = load_four(parameters.scale + place.channel);
+  const Four shift = load_four(parameters.shift + place.channel);
+  const Four mean = load_four(parameters.mean + place.channel);
+  const Four variance = load_four(parameters.variance + place.channel);
   Four factor;
   for (int j = 0; j < kVector; ++j) {
     factor.x[j] = scale.x[j] * rsqrtf(variance.x[j] + shape.epsilon);
@@ -97,15 +74,15 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll 4
   for (std::int64_t row = place.first_row; row < shape.rows; row += place.step) {
     const std::int64_t at = row * shape.channels + place.channel;
-    Four value = load(input + at);
+    Four value = load_four(input + at);
     Four more = {};
-    if constexpr (kAdd) more = load(added + at);
+    if constexpr (kAdd) more = load_four(added + at);
     for (int j = 0; j < kVector; ++j) {
       value.x[j] = (value.x[j] - mean.x[j]) * factor.x[j] + shift.x[j];
       if constexpr (kAdd) value.x[j] += more.x[j];
       if (kRelu && cut_off(value.x[j])) value.x[j] = 0;
     }
-    store(output + at, value);
+    store_four(output + at, value);
   }
 }
 
@@ -123,10 +100,10 @@ __global__ void __launch_bounds__(kThreads)
   const Place place(shape, columns);
   Four scale_sum = {}, shift_sum = {};
   if (place.inside) {
-    const Four scale = load(parameters.scale + place.channel);
-    const Four shift = load(parameters.shift + place.channel);
-    const Four mean = load(parameters.mean + place.channel);
-    const Four variance = load(parameters.variance + place.channel);
+    const Four scale = load_four(parameters.scale + place.channel);
+    const Four shift = load_four(parameters.shift + place.channel);
+    const Four mean = load_four(parameters.mean + place.channel);
+    const Four variance = load_four(parameters.variance + place.channel);
     Four inverse, factor;
     for (int j = 0; j < kVector; ++j) {
       inverse.x[j] = rsqrtf(variance.x[j] + shape.epsilon);
@@ -135,23 +112,23 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll 4
     for (std::int64_t row = place.first_row; row < shape.rows; row += place.step) {
       const std::int64_t at = row * shape.channels + place.channel;
-      const Four value = load(input + at);
-      Four gradient = load(output_gradient + at);
+      const Four value = load_four(input + at);
+      Four gradient = load_four(output_gradient + at);
       Four result = {};
-      if constexpr (kRelu && kAdd) result = load(output + at);
+      if constexpr (kRelu && kAdd) result = load_four(output + at);
       for (int j = 0; j < kVector; ++j) {
         if constexpr (kRelu && !kAdd) {
           result.x[j] = (value.x[j] - mean.x[j]) * factor.x[j] + shift.x[j];
         }
         if (kRelu && cut_off(result.x[j])) gradient.x[j] = 0;
       }
-      if constexpr (kRelu && kAdd) store(added_gradient + at, gradient);
+      if constexpr (kRelu && kAdd) store_four(added_gradient + at, gradient);
       for (int j = 0; j < kVector; ++j) {
         shift_sum.x[j] += gradient.x[j];
         scale_sum.x[j] += gradient.x[j] * ((value.x[j] - mean.x[j]) * inverse.x[j]);
         gradient.x[j] *= factor.x[j];
       }
-      store(input_gradient + at, gradient);
+      store_four(input_gradient + at, gradient);
     }
   }
   // Rows of the block that see the same channels, always added in the same order.
@@ -167,8 +144,8 @@ __global__ void __launch_bounds__(kThreads)
     }
   }
   float* part = parts + static_cast<std::int64_t>(blockIdx.x) * 2 * shape.channels + place.channel;
-  store(part, scale_sum);
-  store(part + shape.channels, shift_sum);
+  store_four(part, scale_sum);
+  store_four(part + shape.channels, shift_sum);
 }
 
 /// One warp for each of the 2 · channels sums.

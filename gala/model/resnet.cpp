@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include "gala/model/cuda_pool.h"
+
 namespace gala {
 namespace {
 
@@ -26,6 +28,11 @@ ResidualBlock bottleneck_block(LayerBuilder& build, const std::string& name, std
   block.branch.push_back(
       build.convolution_norm(name + ".conv3", name + ".bn3", {width, 4 * width, 1}));
   return block;
+}
+
+at::Tensor pool(const at::Tensor& maps) {
+  if (at::Tensor pooled = cuda_pool(maps); pooled.defined()) return pooled;
+  return at::max_pool2d(maps, at::IntArrayRef{3, 3}, at::IntArrayRef{2, 2}, at::IntArrayRef{1, 1});
 }
 
 }  // namespace
@@ -62,8 +69,7 @@ ResNet::ResNet(Spec spec, std::int64_t classes, const Layout& layout)
 
 at::Tensor ResNet::run_stage(int stage, const at::Tensor& maps, const NormPass& pass) const {
   if (stage > 0) return blocks_[static_cast<std::size_t>(stage) - 1].forward(maps, pass);
-  return at::max_pool2d(stem_.forward(maps, pass, {.relu = true}), at::IntArrayRef{3, 3},
-                        at::IntArrayRef{2, 2}, at::IntArrayRef{1, 1});
+  return pool(stem_.forward(maps, pass, {.relu = true}));
 }
 
 ResNet18::ResNet18(const Options& options)

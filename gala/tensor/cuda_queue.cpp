@@ -1,7 +1,9 @@
 #include "gala/tensor/cuda_queue.h"
 
+#include <ATen/ATen.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/core/GradMode.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -26,67 +28,132 @@ std::mutex& capture_lock() {
   return lock;
 }
 
-/// Streams that no queue has now. They are our own: those of LibTorch's pool come round again, and what
-/// one adapter queues on the stream of another would be captured into its graph. They are used again
-/// and never destroyed, since LibTorch keeps free memory by stream.
+using Graph = std::unique_ptr<at::cuda::CUDAGraph>;
+
+/// A stream, and the memory of what is recorded on it.
+struct Lane {
+  c10::cuda::CUDAStream stream;
+  c10::MempoolId_t pool;
+  /// Never replayed: the pool would end with the last graph in it.
+  Graph keeper = {};
+};
+
+/// Lanes that no queue has now. The streams are our own: those of LibTorch's pool come round again, and
+/// what one adapter queues on the stream of another would be captured into its graph. Lanes are used
+/// again and never destroyed: LibTorch keeps free memory by stream, and what the graphs of one adapter
+/// needed serves those of the next. With a pool for each graph a process that makes one adapter after
+/// the other would fill the GPU.
 class Shelf {
  public:
-  static c10::cuda::CUDAStream take(at::Device where) {
+  static Lane take(at::Device where) {
     const c10::cuda::CUDAGuard guard(where);
     const c10::DeviceIndex device = c10::cuda::current_device();
     Shelf& shelf = instance();
     const std::lock_guard<std::mutex> lock(shelf.mutex_);
-    std::vector<cudaStream_t>& streams = shelf.streams_[device];
-    cudaStream_t stream = nullptr;
-    if (streams.empty()) {
-      check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    } else {
-      stream = streams.back();
-      streams.pop_back();
-    }
-    return c10::cuda::getStreamFromExternal(stream, device);
+    std::vector<Lane>& lanes = shelf.lanes_[device];
+    if (lanes.empty()) return make(device);
+    Lane lane = std::move(lanes.back());
+    lanes.pop_back();
+    return lane;
   }
-  static void put_back(const c10::cuda::CUDAStream& stream) {
+  static void put_back(Lane lane) {
     Shelf& shelf = instance();
     const std::lock_guard<std::mutex> lock(shelf.mutex_);
-    shelf.streams_[stream.device_index()].push_back(stream.stream());
+    shelf.lanes_[lane.stream.device_index()].push_back(std::move(lane));
   }
 
  private:
   static Shelf& instance() {
-    static Shelf shelf;
-    return shelf;
+    static auto* shelf = new Shelf;  // CUDA may be gone before the end of the process
+    return *shelf;
+  }
+  static Lane make(c10::DeviceIndex device) {
+    cudaStream_t stream = nullptr;
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return {c10::cuda::getStreamFromExternal(stream, device), at::cuda::graph_pool_handle()};
   }
 
   std::mutex mutex_;
-  std::map<c10::DeviceIndex, std::vector<cudaStream_t>> streams_;
+  std::map<c10::DeviceIndex, std::vector<Lane>> lanes_;
 };
 
-/// Makes an allocator forget a capture that broke off; it says so by an exception when it knows of none.
-template <class Leave>
-void leave_pool(const Leave& leave) {
+/// Cleaning up behind something that broke must not break in its turn: what it has to say is lost.
+template <class Step>
+void try_to(const Step& step) {
   try {
-    leave();
+    step();
   } catch (const std::exception&) {
-    // The capture ended well enough for LibTorch to have done it.
+    // There was nothing to clean up, or the next call says what is wrong.
   }
+}
+
+/// LibTorch goes backward in a thread of the device, the same one for all adapters, and CUDA keeps the
+/// last error of every thread until somebody asks for it. Left there it would be taken for one of the
+/// next adapter's.
+void forget_error_of_backward(at::Device device) {
+  const c10::AutoGradMode with_gradients(true);
+  const at::Tensor leaf = at::zeros({}, at::TensorOptions(device)).requires_grad_();
+  const at::Tensor result = leaf * 1;
+  result.register_hook([](const at::Tensor&) { cudaGetLastError(); });
+  result.backward();
+}
+
+/// Not every version of LibTorch has pools in host memory.
+template <class Allocator>
+void leave_host_pool(Allocator* allocator, c10::MempoolId_t pool) {
+  if constexpr (requires { allocator->end_allocate_to_pool(pool); }) {
+    allocator->end_allocate_to_pool(pool);
+    allocator->release_pool(pool);
+  }
+}
+
+/// Throws where there is no such pool yet.
+int holders_of(const Lane& lane) {
+  return c10::cuda::CUDACachingAllocator::getPoolUseCount(lane.stream.device_index(), lane.pool);
+}
+
+/// What broke the capture is what the caller must hear of, so nothing here may throw. A capture that
+/// cannot be ended leaves LibTorch's allocators in the belief that it goes on.
+void abandon(Graph graph, const Lane& lane, int holders) {
+  const c10::DeviceIndex device = lane.stream.device_index();
+  try_to([&] { graph->capture_end(); });
+  try_to([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(device, lane.pool); });
+  try_to([&] { leave_host_pool(at::getHostAllocator(at::kCUDA), lane.pool); });
+  graph.reset();
+  try_to([&] {
+    if (holders_of(lane) > holders) {
+      c10::cuda::CUDACachingAllocator::releasePool(device, lane.pool);
+    }
+  });
+  cudaGetLastError();
+  try_to([&] { forget_error_of_backward(lane.stream.device()); });
+}
+
+Graph capture(const Lane& lane, const std::function<void()>& body) {
+  auto graph = std::make_unique<at::cuda::CUDAGraph>();
+  const int holders = lane.keeper ? holders_of(lane) : 0;
+  try {
+    graph->capture_begin(lane.pool, cudaStreamCaptureModeThreadLocal);
+    body();
+    graph->capture_end();
+  } catch (...) {
+    abandon(std::move(graph), lane, holders);
+    throw;
+  }
+  return graph;
 }
 
 class CudaGraph : public RecordedWork {
  public:
   /// One at a time in a process. Other threads may replay on their own streams meanwhile.
-  explicit CudaGraph(const std::function<void()>& body) {
+  CudaGraph(Lane& lane, const std::function<void()>& body) {
     const Recording alone;
     const std::lock_guard<std::mutex> none_destroyed(capture_lock());
-    const c10::MempoolId_t pool = at::cuda::graph_pool_handle();
-    try {
-      graph_->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
-      body();
-      graph_->capture_end();
-    } catch (...) {
-      abandon(pool);
-      throw;
+    if (!lane.keeper) {
+      const auto something = [&] { at::zeros({1}, at::TensorOptions(lane.stream.device())); };
+      lane.keeper = capture(lane, something);
     }
+    graph_ = capture(lane, body);
   }
   ~CudaGraph() override {
     const std::lock_guard<std::mutex> not_while_others_capture(capture_lock());
@@ -95,29 +162,7 @@ class CudaGraph : public RecordedWork {
   void replay() override { graph_->replay(); }
 
  private:
-  /// What broke the capture is what the caller must hear of, so nothing here may throw.
-  void abandon(c10::MempoolId_t pool) {
-    leave_pool([&] { graph_->capture_end(); });
-    // A capture that cannot be ended leaves LibTorch's allocators in the belief that it goes on.
-    leave_pool([&] {
-      const c10::DeviceIndex device = c10::cuda::current_device();
-      c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool);
-      c10::cuda::CUDACachingAllocator::releasePool(device, pool);
-    });
-    leave_pool([&] { leave_host_pool(at::getHostAllocator(at::kCUDA), pool); });
-    graph_.reset();
-    cudaGetLastError();
-  }
-  /// Not every version of LibTorch has pools in host memory.
-  template <class Allocator>
-  static void leave_host_pool(Allocator* allocator, c10::MempoolId_t pool) {
-    if constexpr (requires { allocator->end_allocate_to_pool(pool); }) {
-      allocator->end_allocate_to_pool(pool);
-      allocator->release_pool(pool);
-    }
-  }
-
-  std::unique_ptr<at::cuda::CUDAGraph> graph_ = std::make_unique<at::cuda::CUDAGraph>();
+  Graph graph_;
 };
 
 class CudaScope : public WorkQueue::Scope {
@@ -153,8 +198,8 @@ class CudaScope : public WorkQueue::Scope {
 
 class CudaQueue : public WorkQueue {
  public:
-  explicit CudaQueue(at::Device device) : stream_(Shelf::take(device)) {
-    const c10::cuda::CUDAGuard guard(stream_.device());  // events belong to the current one
+  explicit CudaQueue(at::Device device) : lane_(Shelf::take(device)) {
+    const c10::cuda::CUDAGuard guard(lane_.stream.device());  // events belong to the current one
     check_cuda(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
     check_cuda(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming));
   }
@@ -164,13 +209,15 @@ class CudaQueue : public WorkQueue {
     for (cudaEvent_t mark : marks_) {
       if (mark) cudaEventDestroy(mark);
     }
-    Shelf::put_back(stream_);
+    Shelf::put_back(std::move(lane_));
   }
 
-  std::unique_ptr<Scope> enter() override { return std::make_unique<CudaScope>(stream_, order_); }
+  std::unique_ptr<Scope> enter() override {
+    return std::make_unique<CudaScope>(lane_.stream, order_);
+  }
   bool records() const override { return true; }
   std::unique_ptr<RecordedWork> record(const std::function<void()>& body) override {
-    return std::make_unique<CudaGraph>(body);
+    return std::make_unique<CudaGraph>(lane_, body);
   }
   void bring(std::span<const Brought> parts) override {
     static_assert(kMostBrought == CudaCopies::kMost);
@@ -187,25 +234,25 @@ class CudaQueue : public WorkQueue {
           static_cast<std::int64_t>(device.nbytes() / sizeof(std::uint32_t));
       ++copies.count;
     }
-    queue_copies(copies, stream_.stream());
+    queue_copies(copies, lane_.stream.stream());
   }
   void wait() override {
-    check_cuda(cudaEventRecord(done_, stream_.stream()));
+    check_cuda(cudaEventRecord(done_, lane_.stream.stream()));
     check_cuda(cudaEventSynchronize(done_));
   }
 
   void mark(int phase) override {
     if (!timed_) return;
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    check_cuda(cudaStreamIsCapturing(stream_.stream(), &status));
+    check_cuda(cudaStreamIsCapturing(lane_.stream.stream(), &status));
     const unsigned flags =
         status == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
-    check_cuda(
-        cudaEventRecordWithFlags(marks_[static_cast<std::size_t>(phase)], stream_.stream(), flags));
+    check_cuda(cudaEventRecordWithFlags(marks_[static_cast<std::size_t>(phase)],
+                                        lane_.stream.stream(), flags));
   }
   void time_phases(bool on) override {
     timed_ = on;
-    const c10::cuda::CUDAGuard guard(stream_.device());
+    const c10::cuda::CUDAGuard guard(lane_.stream.device());
     for (cudaEvent_t& mark : marks_) {
       if (on && !mark) check_cuda(cudaEventCreate(&mark));
     }
@@ -219,7 +266,7 @@ class CudaQueue : public WorkQueue {
   }
 
  private:
-  c10::cuda::CUDAStream stream_;
+  Lane lane_;
   cudaEvent_t done_ = nullptr, order_ = nullptr;
   std::array<cudaEvent_t, kMarks> marks_{};
   bool timed_ = false;

@@ -44,7 +44,8 @@ class WorkQueue {
   virtual bool records() const = 0;
   /// Calls `body` once to learn what it queues, without running any of that. Inside an entered
   /// scope; `body` must not wait for the device, nor may anybody else for all of it (see
-  /// gala/tensor/recording.h). Memory it keeps stays its own until the work is destroyed.
+  /// gala/tensor/recording.h). Memory that it keeps is shared with everything else that was recorded
+  /// by this queue: a replay may overwrite what others of them left.
   virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& body) = 0;
   /// Queues copies of device memory into pinned memory of the same type and size, all contiguous and
   /// of whole words of four bytes; `kMostBrought` at most.

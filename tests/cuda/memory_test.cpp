@@ -1,0 +1,118 @@
+// What recorded adapters hold of a GPU's memory: they share it, give it on, and do without a recording
+// where it does not suffice.
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <array>
+#include <cmath>
+
+#include "gala/adapt/adapter.h"
+#include "gala/model/layout.h"
+#include "tests/cuda/device.h"
+
+namespace gala {
+namespace {
+
+constexpr std::int64_t kMegabyte = 1 << 20;
+
+class CudaMemory : public OnCuda {
+ protected:
+  void SetUp() override {
+    OnCuda::SetUp();
+    if (IsSkipped()) return;
+    set_deterministic(false);
+    allow_tf32(Precision::kFloat32);
+    memory().emptyCache();
+  }
+
+  static c10::DeviceAllocator& memory() { return *at::getDeviceAllocator(at::kCUDA); }
+  /// What the process has taken from the device, used or not.
+  static std::int64_t reserved() { return memory().getDeviceStats(0).reserved_bytes[0].current; }
+  static std::unique_ptr<Model> model(const char* spec = "resnet18:classes=7") {
+    auto result = make_model(Spec::parse(spec), 5);
+    result->to(at::Device(at::kCUDA, 0));
+    set_layout(*result, Layout::kChannelsLast, {});
+    return result;
+  }
+  static at::Tensor images(std::int64_t count, std::uint64_t seed, std::int64_t size = 64) {
+    at::manual_seed(seed);
+    return at::rand({count, 3, size, size}).to(at::kCUDA);
+  }
+};
+
+TEST_F(CudaMemory, DoesNotGrowWithAdaptersThatCameAndWent) {
+  std::int64_t after_two = 0;
+  for (int i = 0; i < 12; ++i) {
+    const auto network = model();
+    Adapter adapter(*network, {.loss = "shot", .inner_steps = 2});
+    for (const std::int64_t count : {32, 32, 7, 7}) adapter.answer(images(count, 1));
+    EXPECT_EQ(adapter.recording_problem(), "");
+    if (i == 1) after_two = reserved();
+  }
+  EXPECT_EQ(reserved(), after_two);
+}
+
+/// They lie in the same memory, so each replay overwrites what the others left.
+TEST_F(CudaMemory, RecordingsOfOneAdapterMayTakeTurns) {
+  set_deterministic(true);
+  for (const auto predict : {PredictWith::kAdapting, PredictWith::kAfter}) {
+    AdapterOptions options{.loss = "shot", .inner_steps = 2};
+    options.predict = predict;
+    const auto recorded_model = model(), plain_model = model();
+    Adapter recorded(*recorded_model, options);
+    options.record = false;
+    Adapter plain(*plain_model, options);
+    std::vector<Answer> kept, expected;
+    for (std::uint64_t step = 0; step < 24; ++step) {
+      const at::Tensor batch = images(std::array{16, 5, 9}[step % 3], step);
+      kept.push_back(recorded.answer(batch));
+      expected.push_back(plain.answer(batch));
+    }
+    EXPECT_EQ(recorded.recording_problem(), "");
+    for (std::size_t step = 0; step < kept.size(); ++step) {
+      EXPECT_TRUE(at::equal(kept[step].logits, expected[step].logits)) << step;
+    }
+  }
+  set_deterministic(false);
+}
+
+/// All memory but a little is taken away before a pass is to be recorded. What a recording that broke off
+/// had got serves the next one, so each gets a little further, and one at last to its end.
+TEST_F(CudaMemory, WhatDoesNotFitIsNotRecordedAndHarmsNobody) {
+  // LibTorch gives back what is spare where a pass needs it, but not while one is recorded.
+  constexpr std::int64_t kLittle = 192 * kMegabyte, kSpare = 4096 * kMegabyte;
+  const auto take = [](std::int64_t bytes) {
+    return at::empty({bytes}, at::TensorOptions(at::kCUDA).dtype(at::kByte));
+  };
+  const at::Tensor batch = images(64, 1, 224), small = images(8, 2);
+  const auto network = model();
+  Adapter other(*network, {.loss = "shot"});
+  for (int step = 0; step < 3; ++step) other.answer(small);
+  int broken = 0;
+  for (bool recorded = false; !recorded;) {
+    const auto tight_network = model();
+    Adapter tight(*tight_network, {.loss = "shot"});
+    tight.answer(batch);
+    {
+      at::Tensor spare = take(kSpare);
+      const at::Tensor taken =
+          take(static_cast<std::int64_t>(memory().getMemoryInfo(0).first) - kLittle);
+      spare.reset();
+      EXPECT_TRUE(std::isfinite(tight.answer(batch).steps[0].loss)) << broken;
+    }
+    memory().emptyCache();
+    recorded = tight.recording_problem().empty();
+    broken += !recorded;
+    ASSERT_LT(broken, 40) << tight.recording_problem();
+
+    EXPECT_TRUE(std::isfinite(tight.answer(batch).steps[0].loss)) << broken;
+    EXPECT_TRUE(std::isfinite(other.answer(small).steps[0].loss)) << broken;
+    const auto new_network = model();
+    Adapter newcomer(*new_network, {.loss = "shot"});
+    for (int step = 0; step < 3; ++step) newcomer.answer(small);
+    EXPECT_EQ(newcomer.recording_problem(), "");
+  }
+  EXPECT_GT(broken, 3);
+}
+
+}  // namespace
+}  // namespace gala
