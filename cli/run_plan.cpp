@@ -178,14 +178,15 @@ int make_runs(const RunFlags& flags, OpenedPlan& opened) {
   if (!flags.quiet) print_run_heading(opened.plan, opened.runs, opened.to_do, places);
   const auto total = static_cast<std::int64_t>(opened.to_do.size());
   Progress progress("batch", batches, 0, flags.quiet);
-  std::int64_t said = 0;
   const RunnerOutcome outcome =
       run_all(opened.to_do, store, opened.machine, [&](const RunnerStatus& status) {
-        if (status.runs > said && !flags.quiet) {
+        std::int64_t number = status.runs - static_cast<std::int64_t>(status.ended.size());
+        for (const std::string& run : status.ended) {
+          ++number;
+          if (flags.quiet) continue;
           progress.clear();
-          std::cerr << fmt::format("run {}/{}  {}\n", status.runs, total, status.last);
+          std::cerr << fmt::format("run {}/{}  {}\n", number, total, run);
         }
-        said = status.runs;
         progress.advance(status.batches, fmt::format("run {}/{}", status.runs, total));
       });
   progress.clear();

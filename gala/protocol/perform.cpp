@@ -29,7 +29,7 @@ class Performance {
  private:
   LoaderOptions loader_options() const;
   std::unique_ptr<const Transform> make_transform(bool augmented) const;
-  void adapt(Record& record, std::string& trace);
+  void adapt(Performed& performed);
   std::vector<Score> score(const DataSource& source, bool augmented) const;
   std::vector<Score> score_source(const std::string& norm);
   std::vector<Score> validate(Adapter& adapter) const;
@@ -109,7 +109,8 @@ std::vector<Score> Performance::score_source(const std::string& norm) {
   });
 }
 
-void Performance::adapt(Record& record, std::string& trace) {
+void Performance::adapt(Performed& performed) {
+  Record& record = performed.record;
   const Stream stream = make_stream(Spec::parse(run_.spec.stream), run_.bed->target,
                                     static_cast<std::uint64_t>(run_.spec.seed));
   Adapter adapter(*model_, run_.method.options);
@@ -129,12 +130,13 @@ void Performance::adapt(Record& record, std::string& trace) {
     watch.lap();
   }
   gatherer.fill(adapter, record);
-  if (run_.trace) trace = gatherer.trace().compressed(run_.key, adapter.layers());
+  if (run_.trace) performed.trace = gatherer.trace().compressed(run_.key, adapter.layers());
 
   const TestBed& bed = *run_.bed;
   if (bed.held_out) record.held_out = score(*bed.held_out, false).front();
   if (bed.source) record.source->after = score(*bed.source, bed.augmented);
   if (bed.source && bed.validates) record.validation = validate(adapter);
+  performed.recording_problem = adapter.recording_problem();
 }
 
 /// Adapts to each hold-out of the source, from the source model anew.
@@ -176,7 +178,7 @@ Performed Performance::perform() {
     }
   }
   model_->set_norm_mode(NormMode::parse(run_.method.norm));
-  adapt(record, performed.trace);
+  adapt(performed);
   record.provenance = machine_.provenance();
   record.provenance["layout"] =
       format_value(model_->memory_format() == at::MemoryFormat::ChannelsLast ? Layout::kChannelsLast

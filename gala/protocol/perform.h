@@ -22,10 +22,11 @@ class SourceCache {
   std::map<std::string, std::vector<Score>> scores_;
 };
 
-/// A record and the trace file that belongs to it, if one was asked for.
+/// A record, and what came with it.
 struct Performed {
   Record record;
-  std::string trace;  ///< the file's bytes
+  std::string trace;              ///< the bytes of the trace file, if one was asked for
+  std::string recording_problem;  ///< why its steps ran without a graph where the device has them
 };
 
 /// Makes one run, from reading the weights to its record. `progress` is told of every batch answered.

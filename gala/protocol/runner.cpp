@@ -81,7 +81,7 @@ void Workers::make(const ReadyRun& run) {
   // Another program may be at work on the same plan.
   store_.refresh();
   bool added = false;
-  double accuracy = 0;
+  std::string result = "made elsewhere";
   if (!store_.contains(run.key)) {
     std::int64_t answered = 0;
     Performed performed = perform(run, machine_, cache_, [&] {
@@ -95,8 +95,11 @@ void Workers::make(const ReadyRun& run) {
       std::filesystem::create_directories(file.parent_path());
       write_atomically(file, [&](std::ostream& out) { out << performed.trace; });
     }
-    accuracy = performed.record.accuracy();
     added = store_.append(performed.record);
+    if (added) result = fmt::format("{:.2f} %", 100 * performed.record.accuracy());
+    if (!performed.recording_problem.empty()) {
+      result += ", without a graph, which is slower: " + first_line(performed.recording_problem);
+    }
   } else {
     batches_ += run.batches;
   }
@@ -105,15 +108,14 @@ void Workers::make(const ReadyRun& run) {
   const std::lock_guard guard(mutex_);
   ++status_.runs;
   ++(added ? outcome_.added : outcome_.by_others);
-  status_.last = added ? fmt::format("{}: {:.2f} %", run.name, 100 * accuracy)
-                       : fmt::format("{}: made elsewhere", run.name);
+  status_.ended.push_back(fmt::format("{}: {}", run.name, result));
 }
 
 /// While the error is being handled.
 void Workers::fail_with(const std::exception& error, const std::string& name) {
   const std::lock_guard guard(mutex_);
   ++status_.runs;
-  status_.last = fmt::format("{}: failed: {}", name, first_line(error.what()));
+  status_.ended.push_back(fmt::format("{}: failed: {}", name, first_line(error.what())));
   if (++failures_ > 1) return;
   error_ = std::current_exception();
   failed_ = name;
@@ -142,10 +144,11 @@ RunnerOutcome Workers::run(const std::function<void(const RunnerStatus&)>& watch
   working_ = machine_.jobs;
   for (int i = 0; i < machine_.jobs; ++i) threads.emplace_back([this] { work(); });
   std::unique_lock lock(mutex_);
-  while (working_ > 0) {
-    ended_.wait_for(lock, std::chrono::milliseconds(100));
+  for (bool over = false; !over;) {
+    over = ended_.wait_for(lock, std::chrono::milliseconds(100), [this] { return working_ == 0; });
     status_.batches = batches_;
     const RunnerStatus status = status_;
+    status_.ended.clear();
     lock.unlock();
     watch(status);
     lock.lock();

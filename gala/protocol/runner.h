@@ -34,7 +34,8 @@ std::int64_t add_places(const std::vector<ReadyRun>& runs, Store& store);
 struct RunnerStatus {
   std::int64_t batches = 0;  ///< answered, of all runs; those of runs that others made count too
   std::int64_t runs = 0;     ///< done, or failed
-  std::string last;          ///< the run that ended last, with its accuracy or why it failed
+  /// The runs that ended since the last time, each with its accuracy or why it failed.
+  std::vector<std::string> ended;
 };
 
 struct RunnerOutcome {
@@ -44,7 +45,7 @@ struct RunnerOutcome {
 };
 
 /// Makes the runs, `machine.jobs` at a time, and records each as soon as it ends. `watch` is called
-/// now and then from the calling thread. After a signal, runs stop at their next batch and leave
+/// now and then from the calling thread, and behind the last run. After a signal, runs stop at their next batch and leave
 /// nothing. When a run fails the others are made all the same, until three have failed; then those at
 /// work end. The first error is thrown at the end, with the run's name.
 RunnerOutcome run_all(const std::vector<const ReadyRun*>& runs, Store& store,
