@@ -182,10 +182,8 @@ int make_runs(const RunFlags& flags, OpenedPlan& opened) {
       run_all(opened.to_do, store, opened.machine, [&](const RunnerStatus& status) {
         std::int64_t number = status.runs - static_cast<std::int64_t>(status.ended.size());
         for (const std::string& run : status.ended) {
-          ++number;
-          if (flags.quiet) continue;
           progress.clear();
-          std::cerr << fmt::format("run {}/{}  {}\n", number, total, run);
+          if (!flags.quiet) std::cerr << fmt::format("run {}/{}  {}\n", ++number, total, run);
         }
         progress.advance(status.batches, fmt::format("run {}/{}", status.runs, total));
       });

@@ -182,6 +182,8 @@ void Adapter::record(Frame& frame, PassKind kind) {
     frame.work = queue_->record([&] { pass(frame, kind); });
   } catch (const std::exception& problem) {
     recording_problem_ = problem.what();
+    frame.output = {};
+    frame.gradients = {};
     for (const Parameter* parameter : adapted_) parameter->value.mutable_grad() = at::Tensor();
   }
 }

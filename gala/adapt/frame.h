@@ -51,7 +51,7 @@ enum class PassKind {
   kAnswer       ///< forward alone
 };
 
-/// The memory of a pass over batches of one shape.
+/// What belongs to a pass over batches of one shape.
 struct Frame {
   at::Tensor images = {};
   Output output = {};

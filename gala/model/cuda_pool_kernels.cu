@@ -32,7 +32,7 @@ __device__ std::uint32_t thread_index() {
   return blockIdx.x * kThreads + threadIdx.x;
 }
 
-/// As LibTorch has it: the first of equal values, and what is no number wins.
+/// As LibTorch has it: the first of equal values, and the last that is no number.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     pool(PoolShape shape, std::uint32_t out_height, std::uint32_t out_width, std::uint32_t count,

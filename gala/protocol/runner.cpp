@@ -77,6 +77,15 @@ const ReadyRun* Workers::take_next() {
   }
 }
 
+std::string describe(const Performed& performed) {
+  std::string text = fmt::format("{:.2f} %", 100 * performed.record.accuracy());
+  if (!performed.recording_problem.empty()) {
+    text += "; steps were not captured as a graph, which is slower: " +
+            first_line(performed.recording_problem);
+  }
+  return text;
+}
+
 void Workers::make(const ReadyRun& run) {
   // Another program may be at work on the same plan.
   store_.refresh();
@@ -96,10 +105,7 @@ void Workers::make(const ReadyRun& run) {
       write_atomically(file, [&](std::ostream& out) { out << performed.trace; });
     }
     added = store_.append(performed.record);
-    if (added) result = fmt::format("{:.2f} %", 100 * performed.record.accuracy());
-    if (!performed.recording_problem.empty()) {
-      result += ", without a graph, which is slower: " + first_line(performed.recording_problem);
-    }
+    if (added) result = describe(performed);
   } else {
     batches_ += run.batches;
   }

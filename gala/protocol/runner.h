@@ -45,9 +45,9 @@ struct RunnerOutcome {
 };
 
 /// Makes the runs, `machine.jobs` at a time, and records each as soon as it ends. `watch` is called
-/// now and then from the calling thread, and behind the last run. After a signal, runs stop at their next batch and leave
-/// nothing. When a run fails the others are made all the same, until three have failed; then those at
-/// work end. The first error is thrown at the end, with the run's name.
+/// now and then from the calling thread, and once after the last run. After a signal, runs stop at
+/// their next batch and leave nothing. When a run fails the others are made all the same, until three
+/// have failed; then those at work end. The first error is thrown at the end, with the run's name.
 RunnerOutcome run_all(const std::vector<const ReadyRun*>& runs, Store& store,
                       const Machine& machine,
                       const std::function<void(const RunnerStatus&)>& watch);

@@ -33,8 +33,8 @@ using Graph = std::unique_ptr<at::cuda::CUDAGraph>;
 /// A stream, and the memory of what is recorded on it.
 struct Lane {
   c10::cuda::CUDAStream stream;
-  c10::MempoolId_t pool;
-  /// Never replayed: the pool would end with the last graph in it.
+  c10::MempoolId_t pool = {};
+  /// Never replayed: the pool would end with the last graph in it. Null before anything is recorded.
   Graph keeper = {};
 };
 
@@ -70,7 +70,7 @@ class Shelf {
   static Lane make(c10::DeviceIndex device) {
     cudaStream_t stream = nullptr;
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    return {c10::cuda::getStreamFromExternal(stream, device), at::cuda::graph_pool_handle()};
+    return {c10::cuda::getStreamFromExternal(stream, device)};
   }
 
   std::mutex mutex_;
@@ -92,10 +92,10 @@ void try_to(const Step& step) {
 /// next adapter's.
 void forget_error_of_backward(at::Device device) {
   const c10::AutoGradMode with_gradients(true);
-  const at::Tensor leaf = at::zeros({}, at::TensorOptions(device)).requires_grad_();
-  const at::Tensor result = leaf * 1;
+  const at::Tensor leaf = at::empty({1}, at::TensorOptions(device)).requires_grad_();
+  const at::Tensor result = leaf.view({1});
   result.register_hook([](const at::Tensor&) { cudaGetLastError(); });
-  result.backward();
+  result.backward(at::empty_like(result));  // no kernel before the hook: it would find the error
 }
 
 /// Not every version of LibTorch has pools in host memory.
@@ -107,7 +107,7 @@ void leave_host_pool(Allocator* allocator, c10::MempoolId_t pool) {
   }
 }
 
-/// Throws where there is no such pool yet.
+/// Throws where there is no such pool, and where the allocator is not LibTorch's own.
 int holders_of(const Lane& lane) {
   return c10::cuda::CUDACachingAllocator::getPoolUseCount(lane.stream.device_index(), lane.pool);
 }
@@ -131,7 +131,8 @@ void abandon(Graph graph, const Lane& lane, int holders) {
 
 Graph capture(const Lane& lane, const std::function<void()>& body) {
   auto graph = std::make_unique<at::cuda::CUDAGraph>();
-  const int holders = lane.keeper ? holders_of(lane) : 0;
+  int holders = 0;
+  try_to([&] { holders = holders_of(lane); });
   try {
     graph->capture_begin(lane.pool, cudaStreamCaptureModeThreadLocal);
     body();
@@ -143,17 +144,28 @@ Graph capture(const Lane& lane, const std::function<void()>& body) {
   return graph;
 }
 
+/// A pool that nothing lies in yet. What was in the one before goes with its graphs.
+void renew_pool(Lane& lane) {
+  lane.keeper.reset();
+  lane.pool = at::cuda::graph_pool_handle();
+  lane.keeper = capture(lane, [&] { queue_copies({}, lane.stream.stream()); });
+}
+
 class CudaGraph : public RecordedWork {
  public:
   /// One at a time in a process. Other threads may replay on their own streams meanwhile.
   CudaGraph(Lane& lane, const std::function<void()>& body) {
     const Recording alone;
     const std::lock_guard<std::mutex> none_destroyed(capture_lock());
-    if (!lane.keeper) {
-      const auto something = [&] { at::zeros({1}, at::TensorOptions(lane.stream.device())); };
-      lane.keeper = capture(lane, something);
+    if (!lane.keeper) renew_pool(lane);
+    try {
+      graph_ = capture(lane, body);
+    } catch (...) {
+      // Whoever is short of memory can have what this one had got. And LibTorch's random generator
+      // may believe that the capture goes on, until one has ended well.
+      try_to([&] { renew_pool(lane); });
+      throw;
     }
-    graph_ = capture(lane, body);
   }
   ~CudaGraph() override {
     const std::lock_guard<std::mutex> not_while_others_capture(capture_lock());
@@ -200,8 +212,13 @@ class CudaQueue : public WorkQueue {
  public:
   explicit CudaQueue(at::Device device) : lane_(Shelf::take(device)) {
     const c10::cuda::CUDAGuard guard(lane_.stream.device());  // events belong to the current one
-    check_cuda(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
-    check_cuda(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming));
+    try {
+      check_cuda(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
+      check_cuda(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming));
+    } catch (...) {
+      Shelf::put_back(std::move(lane_));
+      throw;
+    }
   }
   ~CudaQueue() override {
     cudaEventDestroy(done_);
