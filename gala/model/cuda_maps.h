@@ -1,7 +1,15 @@
 #pragma once
-// What the files that call kernels on maps have in common.
+// What the files that call kernels on maps have in common: functions of autograd, and tensors as the
+// kernels want them.
+//
+// GCC 13 takes an empty vector inside LibTorch's function template for an overflow.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAStream.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <cstdint>
 

@@ -1,14 +1,8 @@
-// GCC 13 takes an empty vector inside LibTorch's function template for an overflow.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Warray-bounds"
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-#endif
 #include "gala/model/cuda_norm.h"
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_bf16.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "gala/model/cuda_maps.h"
 #include "gala/model/cuda_norm_kernels.h"
