@@ -9,6 +9,7 @@
 #endif
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAStream.h>
+#include <cuda_bf16.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cstdint>
@@ -31,6 +32,16 @@ inline bool kernels_take(const at::Tensor& maps) {
 inline at::Tensor for_kernels(const at::Tensor& gradient) {
   const at::Tensor result = gradient.contiguous(at::MemoryFormat::ChannelsLast);
   return is_aligned(result) ? result : result.clone();
+}
+
+/// Calls `use` with a null pointer of the type in which the kernels see such maps.
+template <class Use>
+void with_type(const at::Tensor& maps, const Use& use) {
+  if (maps.scalar_type() == at::kFloat) {
+    use(static_cast<float*>(nullptr));
+  } else {
+    use(static_cast<__nv_bfloat16*>(nullptr));
+  }
 }
 
 inline cudaStream_t stream_of(const at::Tensor& tensor) {

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <cuda_bf16.h>
 
 #include "gala/model/cuda_maps.h"
 #include "gala/model/cuda_norm_kernels.h"
@@ -32,11 +31,7 @@ struct Maps {
   /// Calls `use` with the addresses in the kernels' type.
   template <class Use>
   void give(const Use& use) const {
-    if (input.scalar_type() == at::kFloat) {
-      use(addresses<float>());
-    } else {
-      use(addresses<__nv_bfloat16>());
-    }
+    with_type(input, [&]<class T>(T*) { use(addresses<T>()); });
   }
 
  private:

@@ -2,7 +2,6 @@
 
 #include <c10/core/GradMode.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <cuda_bf16.h>
 
 #include <limits>
 
@@ -18,16 +17,6 @@ using torch::autograd::variable_list;
 PoolShape shape_of(at::IntArrayRef sizes) {
   const auto size = [&](std::size_t i) { return static_cast<std::uint32_t>(sizes[i]); };
   return {size(0), size(1), size(2), size(3)};
-}
-
-/// Calls `use` with a null pointer of the kernels' type.
-template <class Use>
-void with_type(const at::Tensor& maps, const Use& use) {
-  if (maps.scalar_type() == at::kFloat) {
-    use(static_cast<float*>(nullptr));
-  } else {
-    use(static_cast<__nv_bfloat16*>(nullptr));
-  }
 }
 
 at::Tensor make_maps(at::IntArrayRef sizes, at::TensorOptions options) {

@@ -23,12 +23,13 @@ class CudaMemory : public OnCuda {
     allow_tf32(Precision::kFloat32);
     memory().emptyCache();
   }
+  void TearDown() override { set_deterministic(false); }
 
   static c10::DeviceAllocator& memory() { return *at::getDeviceAllocator(at::kCUDA); }
   /// What the process has taken from the device, used or not.
   static std::int64_t reserved() { return memory().getDeviceStats(0).reserved_bytes[0].current; }
-  static std::unique_ptr<Model> model(const char* spec = "resnet18:classes=7") {
-    auto result = make_model(Spec::parse(spec), 5);
+  static std::unique_ptr<Model> model() {
+    auto result = make_model(Spec::parse("resnet18:classes=7"), 5);
     result->to(at::Device(at::kCUDA, 0));
     set_layout(*result, Layout::kChannelsLast, {});
     return result;
@@ -72,7 +73,6 @@ TEST_F(CudaMemory, RecordingsOfOneAdapterMayTakeTurns) {
       EXPECT_TRUE(at::equal(kept[step].logits, expected[step].logits)) << step;
     }
   }
-  set_deterministic(false);
 }
 
 /// Counts the passes that reach it.

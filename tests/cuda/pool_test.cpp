@@ -56,8 +56,9 @@ TEST_F(CudaPool, IsLibTorchsForwardAndBackwardBitForBit) {
                                           {7, 8},
                                           {31, 33},
                                           {112, 112}}) {
-        for (const std::int64_t images : {1, 3})
+        for (const std::int64_t images : {1, 3}) {
           compare(maps({images, channels, height, width}, type));
+        }
       }
     }
   }
