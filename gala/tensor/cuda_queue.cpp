@@ -160,7 +160,10 @@ class CudaGraph : public RecordedWork {
     if (!lane.keeper) renew_pool(lane);
     try {
       graph_ = capture(lane, body);
+      // The first replay would do it otherwise, too late to go on without a recording if it fails.
+      check_cuda(cudaGraphUpload(graph_->raw_cuda_graph_exec(), lane.stream.stream()));
     } catch (...) {
+      graph_.reset();
       // Whoever is short of memory can have what this one had got. And LibTorch's random generator
       // may believe that the capture goes on, until one has ended well.
       try_to([&] { renew_pool(lane); });
