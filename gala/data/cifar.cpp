@@ -2,8 +2,10 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "gala/base/mapped_file.h"
+#include "gala/base/random.h"
 #include "gala/data/array_dataset.h"
 #include "gala/data/image_folder.h"
 
@@ -78,20 +80,14 @@ fs::path binary_folder(const fs::path& path, int classes) {
   return fs::is_directory(inner) ? inner : path;
 }
 
-std::vector<std::string> fine_names(const fs::path& folder) {
-  std::ifstream in(folder / "fine_label_names.txt");
-  std::vector<std::string> names;
-  for (std::string name; in >> name;) names.push_back(name);
-  if (names.size() != 100) names.clear();
-  return names;
-}
-
-/// The official files only say that there are `classes` classes.
-std::vector<std::string> names_for(int classes, const fs::path& folder) {
-  if (classes == 10) return cifar10_class_names();
-  std::vector<std::string> names = fine_names(folder);
-  for (int i = static_cast<int>(names.size()); i < classes; ++i) names.push_back(std::to_string(i));
-  return names;
+/// Class folders keep no order between the classes. As they are listed, every batch of a stream would be of one
+/// or two of them.
+std::shared_ptr<const Dataset> mixed(std::shared_ptr<const Dataset> folders) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(folders->size()));
+  std::iota(order.begin(), order.end(), 0);
+  Random random(0, "cifar folders");
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  return std::make_shared<Subset>(std::move(folders), std::move(order));
 }
 
 /// A single PNG of pictures with its labels beside it.
@@ -103,15 +99,33 @@ std::shared_ptr<const Dataset> open_png_file(const fs::path& path, int classes) 
       read_labels(labels, static_cast<std::int64_t>(pictures.pixels.size() / kPictureBytes));
   return std::make_shared<ArrayDataset>(
       own_pictures(path.string(), std::move(pictures.pixels), kSide, kSide, 3),
-      std::move(pictures.labels), names_for(classes, path.parent_path()));
+      std::move(pictures.labels), cifar_class_names(classes));
 }
 
 }  // namespace
 
-const std::vector<std::string>& cifar10_class_names() {
-  static const std::vector<std::string> names = {
-      "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
-  return names;
+const std::vector<std::string>& cifar_class_names(int classes) {
+  static const std::vector<std::string> ten = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                               "dog",      "frog",       "horse", "ship", "truck"};
+  static const std::vector<std::string> hundred = {
+      "apple",       "aquarium_fish", "baby",      "bear",       "beaver",       "bed",
+      "bee",         "beetle",        "bicycle",   "bottle",     "bowl",         "boy",
+      "bridge",      "bus",           "butterfly", "camel",      "can",          "castle",
+      "caterpillar", "cattle",        "chair",     "chimpanzee", "clock",        "cloud",
+      "cockroach",   "couch",         "crab",      "crocodile",  "cup",          "dinosaur",
+      "dolphin",     "elephant",      "flatfish",  "forest",     "fox",          "girl",
+      "hamster",     "house",         "kangaroo",  "keyboard",   "lamp",         "lawn_mower",
+      "leopard",     "lion",          "lizard",    "lobster",    "man",          "maple_tree",
+      "motorcycle",  "mountain",      "mouse",     "mushroom",   "oak_tree",     "orange",
+      "orchid",      "otter",         "palm_tree", "pear",       "pickup_truck", "pine_tree",
+      "plain",       "plate",         "poppy",     "porcupine",  "possum",       "rabbit",
+      "raccoon",     "ray",           "road",      "rocket",     "rose",         "sea",
+      "seal",        "shark",         "shrew",     "skunk",      "skyscraper",   "snail",
+      "snake",       "spider",        "squirrel",  "streetcar",  "sunflower",    "sweet_pepper",
+      "table",       "tank",          "telephone", "television", "tiger",        "tractor",
+      "train",       "trout",         "tulip",     "turtle",     "wardrobe",     "whale",
+      "willow_tree", "wolf",          "woman",     "worm"};
+  return classes == 10 ? ten : hundred;
 }
 
 std::shared_ptr<const Dataset> open_cifar(const fs::path& path, int classes, Split split) {
@@ -137,14 +151,14 @@ std::shared_ptr<const Dataset> open_cifar(const fs::path& path, int classes, Spl
       fail<ConfigError>("{}: {} class folders, expected {}", (path / part).string(),
                         folders->classes(), classes);
     }
-    return folders;
+    return mixed(std::move(folders));
   } else {
     fail<ConfigError>("{}: found neither {} nor {} nor the folder {}/", path.string(), binary[0],
                       png[0], part);
   }
   return std::make_shared<ArrayDataset>(
       own_pictures((origin / part).string(), std::move(pictures.pixels), kSide, kSide, 3),
-      std::move(pictures.labels), names_for(classes, origin));
+      std::move(pictures.labels), cifar_class_names(classes));
 }
 
 std::vector<Domain> open_cifar10(const CifarOptions& options) {

@@ -45,9 +45,6 @@ std::vector<Domain> read_arrays(const CorruptedCifarOptions& options,
                                 const std::vector<Corruption>& corruptions,
                                 const std::vector<int>& severities, int classes) {
   const fs::path folder = options.path;
-  std::vector<std::string> names;
-  if (classes == 10) names = cifar10_class_names();
-  for (int i = static_cast<int>(names.size()); i < classes; ++i) names.push_back(std::to_string(i));
   std::vector<Domain> domains;
   for (Corruption corruption : corruptions) {
     const fs::path path = folder / (std::string(corruption_name(corruption)) + ".npy");
@@ -66,10 +63,10 @@ std::vector<Domain> read_arrays(const CorruptedCifarOptions& options,
       const std::int64_t first = five ? (severity - 1) * rows : 0;
       std::vector<std::int64_t> part;
       if (!labels.empty()) part.assign(labels.begin() + first, labels.begin() + first + rows);
-      domains.push_back(
-          {domain_name(corruption, severity, severities.size() > 1),
-           std::make_shared<ArrayDataset>(pictures.rows(first, rows), std::move(part), names),
-           std::string(corruption_name(corruption)), severity});
+      domains.push_back({domain_name(corruption, severity, severities.size() > 1),
+                         std::make_shared<ArrayDataset>(pictures.rows(first, rows), std::move(part),
+                                                        cifar_class_names(classes)),
+                         std::string(corruption_name(corruption)), severity});
     }
   }
   return domains;

@@ -91,9 +91,11 @@ class CountingLoss : public Loss {
 };
 
 /// All memory but a little is taken away before a pass is to be recorded; a little more each time, so that
-/// recordings break off in the forward pass, then in the backward pass, then no more.
+/// recordings break off in the forward pass, then in the backward pass, then no more. A hook in the midst of
+/// the network takes some on the way back: without it nothing there needs more than the forward pass.
 TEST_F(CudaMemory, WhatDoesNotFitIsNotRecordedAndHarmsNobody) {
-  constexpr std::int64_t kLittle = 16 * kMegabyte, kNeeded = 6000 * kMegabyte;
+  constexpr std::int64_t kLittle = 32 * kMegabyte, kNeeded = 6000 * kMegabyte;
+  const at::TensorOptions bytes = at::TensorOptions(at::kCUDA).dtype(at::kByte);
   const auto free_memory = [] {
     return static_cast<std::int64_t>(memory().getMemoryInfo(0).first);
   };
@@ -102,26 +104,39 @@ TEST_F(CudaMemory, WhatDoesNotFitIsNotRecordedAndHarmsNobody) {
   const auto network = model();
   Adapter other(*network, {.loss = "shot"});
   for (int step = 0; step < 3; ++step) other.answer(small);
+  // cuDNN's first trials give all memory that is free back to the device. After them a pass keeps its own
+  // for the next, so that there is enough to go on without a recording.
+  const auto tried_network = model();
+  Adapter(*tried_network, {.loss = "shot"}).answer(batch);
   int in_forward = 0, in_backward = 0;
   for (bool recorded = false; !recorded;) {
     const auto tight_network = model();
     int passes = 0;
     Adapter tight(*tight_network, {}, std::make_unique<CountingLoss>(passes),
                   make_optimizer(Spec::parse("adam")), make_selector(Spec::parse("gala"), 0));
-    tight.answer(batch);
+    at::Tensor held;
+    for (const Parameter& parameter : tight_network->parameters()) {
+      if (parameter.name != "layer3.0.conv1.weight") continue;
+      parameter.value.register_hook(
+          [&](const at::Tensor&) { held = at::empty({8 * kLittle}, bytes); });
+    }
+    const auto answer = [&] {
+      EXPECT_TRUE(std::isfinite(tight.answer(batch).steps[0].loss));
+      held = at::Tensor();
+    };
+    answer();
     {
       passes = 0;
       const std::int64_t left = (in_forward + in_backward + 4) * kLittle;
-      const at::Tensor taken =
-          at::empty({free_memory() - left}, at::TensorOptions(at::kCUDA).dtype(at::kByte));
-      EXPECT_TRUE(std::isfinite(tight.answer(batch).steps[0].loss));
+      const at::Tensor taken = at::empty({free_memory() - left}, bytes);
+      answer();
     }
     memory().emptyCache();
     recorded = tight.recording_problem().empty();
     if (!recorded) ++(passes > 1 ? in_backward : in_forward);
-    ASSERT_LT(in_forward + in_backward, 120) << tight.recording_problem();
+    ASSERT_LT(in_forward + in_backward, 60) << tight.recording_problem();
 
-    EXPECT_TRUE(std::isfinite(tight.answer(batch).steps[0].loss));
+    answer();
     EXPECT_TRUE(std::isfinite(other.answer(small).steps[0].loss));
     EXPECT_TRUE(at::isfinite(at::rand({1}, at::TensorOptions(at::kCUDA))).all().item<bool>());
     const auto new_network = model();

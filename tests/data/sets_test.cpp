@@ -68,6 +68,8 @@ TEST(Cifar, TakesTheFineLabelOfCifar100) {
   const DataSource source = open_at("cifar100", folder.path());
   EXPECT_EQ(source.domains[0].data->label(0), 99);
   EXPECT_EQ(source.classes(), 100);
+  EXPECT_EQ(source.class_names().at(23), "cloud");
+  EXPECT_TRUE(std::is_sorted(source.class_names().begin(), source.class_names().end()));
 }
 
 TEST(Cifar, ReadsClassFolders) {
@@ -76,7 +78,15 @@ TEST(Cifar, ReadsClassFolders) {
     write_text(folder / fmt::format("test/class{:02}/a.png", i), read_text(fixture("grey8.png")));
   }
   const DataSource source = open_at("cifar100", folder.path());
-  EXPECT_EQ(source.domains[0].data->label(42), 42);
+  const Dataset& data = *source.domains[0].data;
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < data.size(); ++i) {
+    labels.push_back(data.label(i));
+    EXPECT_CONTAINS(data.item_name(i), fmt::format("class{:02}", labels.back()));
+  }
+  EXPECT_FALSE(std::is_sorted(labels.begin(), labels.end())) << "batches of one class";
+  std::sort(labels.begin(), labels.end());
+  for (std::int64_t i = 0; i < 100; ++i) EXPECT_EQ(labels[static_cast<std::size_t>(i)], i);
   EXPECT_CONTAINS(message_of<ConfigError>([&] { open_at("cifar10", folder.path()); }),
                   "100 class folders, expected 10");
 }
