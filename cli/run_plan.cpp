@@ -151,7 +151,7 @@ void warn_of_runs(const RunFlags& flags, const OpenedPlan& opened) {
   }
   std::set<std::string> warnings;
   for (const ReadyRun* run : opened.to_do) {
-    if (!run->warning.empty()) warnings.insert(run->warning);
+    warnings.insert(run->warnings.begin(), run->warnings.end());
   }
   for (const std::string& warning : warnings) warn(warning, flags.quiet);
   const bool random = std::any_of(opened.to_do.begin(), opened.to_do.end(),

@@ -1,6 +1,7 @@
 #include "gala/data/class_check.h"
 
 #include <algorithm>
+#include <map>
 
 #include "gala/base/error.h"
 
@@ -28,6 +29,38 @@ std::string class_name_warning(const DataSource& source, std::span<const std::st
         c, names[c], known[c]);
   }
   return "";
+}
+
+std::string class_order_warning(const Stream& stream) {
+  if (stream.spec.name == "correlated") return "";
+  std::map<std::int64_t, double> counts;
+  double pictures = 0, neighbours = 0, unlike = 0;
+  for (const StreamSegment& segment : stream.segments) {
+    std::int64_t before = -1;
+    for (std::int64_t i = segment.begin; i < segment.begin + segment.size; ++i) {
+      const std::int64_t label = stream.label(i);
+      if (label < 0) continue;
+      ++counts[label];
+      ++pictures;
+      if (before >= 0) {
+        ++neighbours;
+        unlike += label != before;
+      }
+      before = label;
+    }
+  }
+  double unlike_when_mixed = 1;
+  for (const auto& [label, count] : counts) {
+    unlike_when_mixed -= count * count / (pictures * pictures);
+  }
+  constexpr double kRare = 0.25;
+  if (counts.size() < 2 || unlike >= kRare * unlike_when_mixed * neighbours) return "";
+  return fmt::format(
+      "the pictures come class after class, which misleads whatever looks at a batch; if only "
+      "their "
+      "files lie so, the stream {} mixes them",
+      stream.spec.name == "single" ? "single:order=shuffled"
+                                   : stream.spec.name + ":samples=shuffled");
 }
 
 }  // namespace gala

@@ -139,12 +139,15 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
   run.source = open_model(request, open.bed->target.classes());
   Model& network = prototype(run.source.network);
   check_classes(open.bed->target, network);
-  run.warning = class_name_warning(open.bed->target, run.source.classes);
   run.method = decide_method(request, open.defaults, network);
 
   const Spec stream_spec = decide_stream(request, open.defaults);
   const Stream stream =
       make_stream(stream_spec, open.bed->target, static_cast<std::uint64_t>(request.seed));
+  for (std::string warning :
+       {class_name_warning(open.bed->target, run.source.classes), class_order_warning(stream)}) {
+    if (!warning.empty()) run.warnings.push_back(std::move(warning));
+  }
   const std::vector<BatchSpan> batches = stream.batches(run.method.batch_size);
   run.batches = static_cast<std::int64_t>(batches.size());
   for (const BatchSpan& batch : batches) run.images += batch.size;

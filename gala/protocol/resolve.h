@@ -24,9 +24,9 @@ struct ReadyRun {
   SourceModel source;
   Method method;
   bool trace = false;
-  std::int64_t images = 0;   ///< that are answered
-  std::int64_t batches = 0;  ///< in which they come
-  std::string warning = {};  ///< what may be wrong with it; mostly empty
+  std::int64_t images = 0;                 ///< that are answered
+  std::int64_t batches = 0;                ///< in which they come
+  std::vector<std::string> warnings = {};  ///< what may be wrong with it
 };
 
 /// Opens what the plan's runs name, decides defaults and computes keys. Each thing is opened once.

@@ -106,6 +106,20 @@ TEST_F(Adapt, EveryOtherBatchOnRequest) {
   EXPECT_EQ(steps[1].at("batch"), 3);
 }
 
+TEST_F(Adapt, SaysWhenClassFoldersMakeBatchesOfOneClass) {
+  for (int i = 0; i < 80; ++i) {
+    write_png(fmt::format("photos/{}/{}.png", i / 8, 10 + i), static_cast<std::uint64_t>(i));
+  }
+  const std::string flags = "adapt --weights source.safetensors --data folder:path=photos";
+  const Ending sorted = run(flags);
+  EXPECT_EQ(sorted.code, 0) << sorted.err;
+  EXPECT_CONTAINS(sorted.err, "come class after class");
+  EXPECT_CONTAINS(sorted.err, "the stream single:order=shuffled mixes them");
+  const Ending mixed = run(flags + " --stream single:order=shuffled");
+  EXPECT_EQ(mixed.code, 0) << mixed.err;
+  EXPECT_EQ(mixed.err.find("class after class"), std::string::npos) << mixed.err;
+}
+
 TEST_F(Adapt, EpisodicAnswersDoNotDependOnEarlierBatches) {
   const std::string method =
       "--loss entropy --select all --optimizer adam:rate=0.05 --predict after --trace t.jsonl "

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "gala/data/class_check.h"
 #include "support.h"
 
 namespace gala {
@@ -182,6 +183,40 @@ TEST(Stream, CorrelatedNeedsLabels) {
   EXPECT_CONTAINS(
       message_of<ConfigError>([&] { make_stream(Spec::parse("correlated"), source, 0); }),
       "domain bare has no labels");
+}
+
+/// `counts[c]` pictures of class c, one class after the other.
+DataSource class_after_class(const std::vector<std::int64_t>& counts) {
+  std::int64_t total = 0;
+  for (const std::int64_t count : counts) total += count;
+  const auto classes = static_cast<std::int64_t>(counts.size());
+  const auto all = counting_pictures(total * classes, classes);
+  std::vector<std::int64_t> order;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    std::int64_t left = counts[c];
+    for (std::int64_t i = 0; left > 0; ++i) {
+      if (all->label(i) != static_cast<std::int64_t>(c)) continue;
+      order.push_back(i);
+      --left;
+    }
+  }
+  return {{}, {{"only", std::make_shared<Subset>(all, order)}}};
+}
+
+TEST(Stream, ThatBringsClassAfterClassIsWarnedOfUnlessItWasAskedFor) {
+  const auto warning = [](const std::string& spec, const DataSource& source) {
+    return class_order_warning(make_stream(Spec::parse(spec), source, 1));
+  };
+  const DataSource sorted = class_after_class({30, 20, 50});
+  EXPECT_CONTAINS(warning("single", sorted), "the stream single:order=shuffled mixes them");
+  EXPECT_CONTAINS(warning("continual", sorted), "the stream continual:samples=shuffled mixes them");
+  EXPECT_EQ(warning("single:order=shuffled", sorted), "");
+  EXPECT_EQ(warning("continual:samples=shuffled", sorted), "");
+  EXPECT_EQ(warning("correlated", sorted), "");
+  // Neighbours are alike here too, because hardly anything else is there.
+  EXPECT_EQ(warning("single:order=shuffled", class_after_class({95, 5})), "");
+  EXPECT_EQ(warning("single", class_after_class({100})), "");
+  EXPECT_EQ(warning("single", {{}, {{"only", counting_pictures(100, 10)}}}), "");
 }
 
 }  // namespace
