@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 namespace gala {
 
@@ -27,6 +28,12 @@ class Random {
   double normal();
   /// Poisson; exact for every mean (by inversion in pieces of at most 32).
   std::int64_t poisson(double mean);
+
+  /// Every order is as likely as any other.
+  template <class Values>
+  void shuffle(Values& values) {
+    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
+  }
 
   const State& state() const { return state_; }
   void set_state(const State& state) { state_ = state; }

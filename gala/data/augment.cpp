@@ -23,7 +23,7 @@ void flip(std::span<std::uint8_t> pixels, std::int64_t height, std::int64_t widt
 
 void jitter_colours(std::span<std::uint8_t> planes, Random& random) {
   std::array<int, 4> order = {0, 1, 2, 3};
-  for (std::size_t i = 4; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  random.shuffle(order);
   const double brightness = random.uniform(1 - kJitter, 1 + kJitter);
   const double contrast = random.uniform(1 - kJitter, 1 + kJitter);
   const double saturation = random.uniform(1 - kJitter, 1 + kJitter);

@@ -85,8 +85,7 @@ fs::path binary_folder(const fs::path& path, int classes) {
 std::shared_ptr<const Dataset> mixed(std::shared_ptr<const Dataset> folders) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(folders->size()));
   std::iota(order.begin(), order.end(), 0);
-  Random random(0, "cifar folders");
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  Random(0, "cifar folders").shuffle(order);
   return std::make_shared<Subset>(std::move(folders), std::move(order));
 }
 

@@ -57,8 +57,7 @@ std::string class_order_warning(const Stream& stream) {
   if (counts.size() < 2 || unlike >= kRare * unlike_when_mixed * neighbours) return "";
   return fmt::format(
       "the pictures come class after class, which misleads whatever looks at a batch; if only "
-      "their "
-      "files lie so, the stream {} mixes them",
+      "their files lie so, the stream {} mixes them",
       stream.spec.name == "single" ? "single:order=shuffled"
                                    : stream.spec.name + ":samples=shuffled");
 }

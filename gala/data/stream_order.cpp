@@ -9,11 +9,6 @@
 namespace gala {
 namespace {
 
-template <class T>
-void shuffle(std::vector<T>& values, Random& random) {
-  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
-}
-
 std::vector<std::int32_t> in_file_order(const Dataset& data) {
   std::vector<std::int32_t> indices(static_cast<std::size_t>(data.size()));
   std::iota(indices.begin(), indices.end(), 0);
@@ -25,7 +20,7 @@ std::vector<std::int32_t> in_order(const Dataset& data, SampleOrder order, std::
   std::vector<std::int32_t> indices = in_file_order(data);
   if (order == SampleOrder::kShuffled) {
     Random random(seed, "stream", {segment});
-    shuffle(indices, random);
+    random.shuffle(indices);
   }
   return indices;
 }
@@ -120,7 +115,7 @@ std::vector<std::int32_t> spread_over_slots(const Domain& domain, const Correlat
   std::vector<std::vector<std::vector<std::int32_t>>> slots(
       static_cast<std::size_t>(options.slots));
   for (auto& members : classes) {
-    shuffle(members, random);
+    random.shuffle(members);
     const std::vector<double> parts = dirichlet(options.delta, slots.size(), random);
     double reached = 0;
     std::size_t begin = 0;
@@ -139,7 +134,7 @@ std::vector<std::int32_t> spread_over_slots(const Domain& domain, const Correlat
   }
   std::vector<std::int32_t> order;
   for (auto& slot : slots) {
-    shuffle(slot, random);
+    random.shuffle(slot);
     for (const auto& part : slot) order.insert(order.end(), part.begin(), part.end());
   }
   return order;
@@ -237,7 +232,7 @@ void lay_out_mixed(const MixedOptions& options, std::uint64_t seed, Stream& stre
     append_segment(stream, domain, in_file_order(*stream.domains[domain].data));
   }
   Random random(seed, "mixed");
-  shuffle(stream.items, random);
+  random.shuffle(stream.items);
   stream.segments = {{"mixed", 0, stream.size()}};
 }
 

@@ -109,9 +109,7 @@ Stream training_stream(const DataSource& source, std::int64_t epochs, std::uint6
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
     std::vector<StreamItem> shuffled = order;
     Random random(seed, "training order", {static_cast<std::uint64_t>(epoch)});
-    for (std::size_t i = shuffled.size(); i > 1; --i) {
-      std::swap(shuffled[i - 1], shuffled[random.below(i)]);
-    }
+    random.shuffle(shuffled);
     stream.segments.push_back({fmt::format("epoch {}", epoch + 1), epoch * size, size});
     stream.items.insert(stream.items.end(), shuffled.begin(), shuffled.end());
   }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <map>
 #include <vector>
 
 namespace gala {
@@ -31,6 +33,21 @@ TEST(Random, DrawsUniformly) {
   double chi2 = 0;
   for (int count : counts) chi2 += (count - 10000.0) * (count - 10000.0) / 10000.0;
   EXPECT_LT(chi2, 22.5);  // 6 degrees of freedom, p = 0.001
+}
+
+TEST(Random, ShufflesIntoEveryOrderEquallyOften) {
+  constexpr int kDraws = 24'000;
+  std::map<std::array<int, 4>, int> counts;
+  Random random(1, "shuffle");
+  for (int i = 0; i < kDraws; ++i) {
+    std::array<int, 4> order = {0, 1, 2, 3};
+    random.shuffle(order);
+    ++counts[order];
+  }
+  ASSERT_EQ(counts.size(), 24U);
+  double chi2 = 0;
+  for (const auto& [order, count] : counts) chi2 += (count - 1000.0) * (count - 1000.0) / 1000.0;
+  EXPECT_LT(chi2, 49.7);  // 23 degrees of freedom, p = 0.001
 }
 
 TEST(Random, HasTheMomentsOfANormal) {
