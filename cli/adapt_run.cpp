@@ -81,9 +81,8 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
       adapter_(*model_, flags.adapter),
       scores_(stream_.segments.size()) {
   check_classes(source_, *model_);
-  for (std::string warning :
-       {class_name_warning(source_, model_->class_names()), class_order_warning(stream_)}) {
-    if (!warning.empty()) warnings_.push_back(std::move(warning));
+  for (std::string& warning : class_warnings(source_, stream_, model_->class_names())) {
+    warnings_.push_back(std::move(warning));
   }
   check_outputs(flags, adapter_.guard().options(), source_);
   if (flags.adapter.episodic && flags.adapter.inner_steps == 1 &&

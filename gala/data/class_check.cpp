@@ -6,20 +6,9 @@
 #include "gala/base/error.h"
 
 namespace gala {
+namespace {
 
-void check_classes(const DataSource& source, const Model& model) {
-  const std::int64_t classes = source.classes();
-  if (!source.class_names().empty() && classes != model.classes()) {
-    fail<ConfigError>("{} has {} classes, but the head of {} has {}", source.spec.name, classes,
-                      model.spec().name, model.classes());
-  }
-  if (classes > model.classes()) {
-    fail<ConfigError>("{} has labels up to {}, but the head of {} has {} classes (0 to {})",
-                      source.spec.name, classes - 1, model.spec().name, model.classes(),
-                      model.classes() - 1);
-  }
-}
-
+/// Empty, as the next one, where there is nothing to say.
 std::string class_name_warning(const DataSource& source, std::span<const std::string> known) {
   const std::vector<std::string>& names = source.class_names();
   for (std::size_t c = 0; c < std::min(names.size(), known.size()); ++c) {
@@ -60,6 +49,30 @@ std::string class_order_warning(const Stream& stream) {
       "their files lie so, the stream {} mixes them",
       stream.spec.name == "single" ? "single:order=shuffled"
                                    : stream.spec.name + ":samples=shuffled");
+}
+
+}  // namespace
+
+void check_classes(const DataSource& source, const Model& model) {
+  const std::int64_t classes = source.classes();
+  if (!source.class_names().empty() && classes != model.classes()) {
+    fail<ConfigError>("{} has {} classes, but the head of {} has {}", source.spec.name, classes,
+                      model.spec().name, model.classes());
+  }
+  if (classes > model.classes()) {
+    fail<ConfigError>("{} has labels up to {}, but the head of {} has {} classes (0 to {})",
+                      source.spec.name, classes - 1, model.spec().name, model.classes(),
+                      model.classes() - 1);
+  }
+}
+
+std::vector<std::string> class_warnings(const DataSource& source, const Stream& stream,
+                                        std::span<const std::string> known) {
+  std::vector<std::string> warnings;
+  for (std::string warning : {class_name_warning(source, known), class_order_warning(stream)}) {
+    if (!warning.empty()) warnings.push_back(std::move(warning));
+  }
+  return warnings;
 }
 
 }  // namespace gala

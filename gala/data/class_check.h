@@ -1,6 +1,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "gala/data/stream.h"
 #include "gala/model/model.h"
@@ -11,10 +12,9 @@ namespace gala {
 /// classes has another number of them.
 void check_classes(const DataSource& source, const Model& model);
 
-/// What to say when both data and weights name their classes and the names differ; else empty.
-std::string class_name_warning(const DataSource& source, std::span<const std::string> known);
-
-/// What to say when a stream brings class after class and that was not asked for; else empty.
-std::string class_order_warning(const Stream& stream);
+/// What to say of the classes in a stream over `source`: that data and weights both name them and the
+/// names differ, or that they come one after the other and it was not asked for. Mostly nothing.
+std::vector<std::string> class_warnings(const DataSource& source, const Stream& stream,
+                                        std::span<const std::string> known);
 
 }  // namespace gala

@@ -144,10 +144,7 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
   const Spec stream_spec = decide_stream(request, open.defaults);
   const Stream stream =
       make_stream(stream_spec, open.bed->target, static_cast<std::uint64_t>(request.seed));
-  for (std::string warning :
-       {class_name_warning(open.bed->target, run.source.classes), class_order_warning(stream)}) {
-    if (!warning.empty()) run.warnings.push_back(std::move(warning));
-  }
+  run.warnings = class_warnings(open.bed->target, stream, run.source.classes);
   const std::vector<BatchSpan> batches = stream.batches(run.method.batch_size);
   run.batches = static_cast<std::int64_t>(batches.size());
   for (const BatchSpan& batch : batches) run.images += batch.size;
