@@ -16,6 +16,8 @@ JOBS ?= $(shell cores=$$(nproc); room=$$(awk '/MemAvailable/ {print int($$2 / 20
 TEST_JOBS ?= 2
 # What `make bench` measures on.
 DEVICE ?= cpu
+# Further arguments for CMake, such as CONFIGURE=-DGALA_WARNINGS_AS_ERRORS=ON.
+CONFIGURE ?=
 # Arguments for ctest, such as ARGS='-R Gala' or ARGS='-L unit'.
 ARGS ?=
 
@@ -113,11 +115,11 @@ help: export GALA_TERMINAL := $(shell [ -t 1 ] && echo 1)
 .PHONY: FORCE
 build/build.ninja build-asan/build.ninja build-tidy/build.ninja: deps
 build/build.ninja: FORCE
-	@tools/configure build -DCMAKE_BUILD_TYPE=$(BUILD_TYPE)
+	@tools/configure build -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) $(CONFIGURE)
 
 build-asan/build.ninja: FORCE
 	@tools/configure build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGALA_SANITIZE=ON \
-	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1'
+	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1' $(CONFIGURE)
 
 build-tidy/build.ninja: FORCE
 	@tools/configure build-tidy -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \

@@ -56,7 +56,6 @@ function(gala_cuda_sources)
     set(checked gala_cuda_checked_${folder})
     add_library(${checked} OBJECT ${arg_SOURCES})
     target_compile_features(${checked} PRIVATE cxx_std_20)
-    target_compile_definitions(${checked} PRIVATE FMT_HEADER_ONLY=1)
     target_include_directories(${checked} PRIVATE ${PROJECT_SOURCE_DIR})
     target_include_directories(${checked} SYSTEM PRIVATE
       ${NLOHMANN_JSON_INCLUDE_DIR} ${PROJECT_BINARY_DIR}/cuda_stand_in ${CUDAToolkit_INCLUDE_DIRS})

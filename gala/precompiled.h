@@ -1,5 +1,5 @@
 #pragma once
-// What nearly every source file needs; see docs/architecture.md on build time.
+// What nearly every source file that uses LibTorch needs; see docs/architecture.md on build time.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
