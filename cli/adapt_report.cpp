@@ -72,6 +72,26 @@ void print_heading(const AdaptFlags& flags, const DataSource& source, const Stre
                            adapter.layers().size(), with_commas(adapted), with_commas(all));
 }
 
+std::string collapse_line(const HealthEvent& event) {
+  const auto has = [&](const char* reason) {
+    return std::find(event.reasons.begin(), event.reasons.end(), reason) != event.reasons.end();
+  };
+  std::string what = "the model is collapsing";
+  if (event.not_finite > 0) {
+    what = fmt::format("{} answers are not finite, the source model gives them instead",
+                       with_commas(event.not_finite));
+  } else if (has("lost")) {
+    what = "an update was so large that nothing of the source model is left";
+  } else if (has("refused")) {
+    what = "every step is refused for a value that is not finite";
+  }
+  return fmt::format("{} (batch {}: {}; {:.1f} classes in use, displacement {:.3g}); {}", what,
+                     event.batch, fmt::join(event.reasons, ", "), event.effective_classes,
+                     event.displacement,
+                     event.action == "warn" ? "see --guard for stopping or rolling back"
+                                            : "the guard acts: " + event.action);
+}
+
 void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& adapter,
                   const Scores& scores, const RunCounts& counts) {
   const AdapterTotals& totals = adapter.totals();
@@ -82,6 +102,12 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
   std::cout << fmt::format(
       "steps      {} ({} skipped, {} refused for a value that is not finite)\n",
       with_commas(totals.steps), with_commas(totals.skipped), with_commas(totals.refused));
+  if (totals.from_source > 0 || totals.unanswered > 0) {
+    std::cout << fmt::format(
+        "not finite {} answers given by the source model instead, {} by nobody (they count as "
+        "wrong)\n",
+        with_commas(totals.from_source), with_commas(totals.unanswered));
+  }
   if (counts.unreadable > 0) {
     std::cout << fmt::format("left out   {} unreadable images; the first: {}\n",
                              with_commas(counts.unreadable), counts.first_unreadable);

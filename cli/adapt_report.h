@@ -24,6 +24,9 @@ struct RunCounts {
 void print_heading(const AdaptFlags& flags, const DataSource& source, const Stream& stream,
                    const Adapter& adapter);
 
+/// What is said of a collapse, in a line.
+std::string collapse_line(const HealthEvent& event);
+
 /// Accuracy by segment, steps, what shadow mode and guard saw, and the layers that moved most, to
 /// standard output.
 void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& adapter,

@@ -10,6 +10,7 @@
 
 #include "cli/adapt_files.h"
 #include "cli/adapt_report.h"
+#include "cli/adapted_weights.h"
 #include "cli/command.h"
 #include "cli/line_file.h"
 #include "cli/scores.h"
@@ -21,7 +22,6 @@
 #include "gala/base/stopwatch.h"
 #include "gala/data/class_check.h"
 #include "gala/data/loader.h"
-#include "gala/model/weights.h"
 
 namespace gala {
 namespace {
@@ -46,6 +46,7 @@ class AdaptRun {
   void write_predictions(const Batch& batch, const at::Tensor& logits,
                          const std::vector<std::int64_t>& predictions);
   void report_health(const HealthEvent& event);
+  void report_unanswered(const Batch& batch, const Answer& answer);
 
   const AdaptFlags& flags_;
   std::vector<std::string> warnings_;  ///< said once everything given was found to be right
@@ -174,8 +175,9 @@ void AdaptRun::write_predictions(const Batch& batch, const at::Tensor& logits,
   const at::Tensor best = std::get<0>(at::softmax(logits, 1).max(1)).to(at::kCPU).contiguous();
   const float* confidence = best.const_data_ptr<float>();
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    std::string line =
-        fmt::format("{},{},{:.6g}", batch.positions[i], predictions[i], confidence[i]);
+    // No finite answer: -1, and sure of nothing.
+    const float sure = predictions[i] == kNoClass ? 0.0f : confidence[i];
+    std::string line = fmt::format("{},{},{:.6g}", batch.positions[i], predictions[i], sure);
     if (source_.classes() > 0) line += fmt::format(",{}", batch.labels[i]);
     predictions_.write(line);
   }
@@ -184,15 +186,27 @@ void AdaptRun::write_predictions(const Batch& batch, const at::Tensor& logits,
 void AdaptRun::report_health(const HealthEvent& event) {
   if (events_.is_open()) events_.write(event.to_json().dump());
   if (!event.collapsed) return;
-  // One line when it begins, and one for each rollback: more would drown everything else.
-  if (counts_.collapses++ > 0 && !event.action.starts_with("rollback")) return;
+  // One line when it begins, and one for each of the first rollbacks: more would drown everything
+  // else.
+  constexpr std::int64_t kSaid = 5;
+  const std::int64_t said = event.action.starts_with("rollback") ? kSaid : 1;
+  if (++counts_.collapses > said) return;
   if (progress_) progress_->clear();
-  warn(fmt::format("the model is collapsing (batch {}: {}; {:.1f} classes in use, displacement "
-                   "{:.2f}); {}",
-                   event.batch, fmt::join(event.reasons, ", "), event.effective_classes,
-                   event.displacement,
-                   event.action == "warn" ? "see --guard for stopping or rolling back"
-                                          : "the guard acts: " + event.action),
+  std::string line = collapse_line(event);
+  if (said > 1 && counts_.collapses == said) line += " (further ones are only counted)";
+  warn(line, flags_.quiet);
+}
+
+/// The first time an image has no finite answer, not even of the source model.
+void AdaptRun::report_unanswered(const Batch& batch, const Answer& answer) {
+  const auto count = std::ssize(answer.unanswered);
+  if (count == 0 || adapter_.totals().unanswered > count) return;
+  if (progress_) progress_->clear();
+  warn(fmt::format("batch {}: {} of {} images have no finite answer, not even of the source model "
+                   "(the first is image {}); they count as wrong. Look for values in the images "
+                   "that are not finite",
+                   adapter_.totals().batches, count, batch.size(),
+                   batch.positions[static_cast<std::size_t>(answer.unanswered.front())]),
        flags_.quiet);
 }
 
@@ -202,8 +216,10 @@ void AdaptRun::take_in(const Batch& batch, const Answer& answer) {
       scores_.add(static_cast<std::size_t>(batch.segment), predictions, batch.labels);
   counts_.answered += batch.size();
   if (answer.adapted.defined()) {
-    counts_.differing +=
-        (answer.adapted.argmax(1) != answer.logits.argmax(1)).sum().item<std::int64_t>();
+    counts_.differing += predicted_classes(answer.adapted)
+                             .ne(predicted_classes(answer.logits))
+                             .sum()
+                             .item<std::int64_t>();
   }
   for (const StepRecord& step : answer.steps) {
     times_.steps.copy += step.times.copy;
@@ -224,6 +240,7 @@ void AdaptRun::take_in(const Batch& batch, const Answer& answer) {
   }
   trace_.flush();
   if (predictions_.is_open()) write_predictions(batch, answer.logits, predictions);
+  report_unanswered(batch, answer);
   if (answer.health) report_health(*answer.health);
 }
 
@@ -295,9 +312,9 @@ void AdaptRun::finish(const Loader& loader) {
   }
   for (LineFile* file : {&trace_, &predictions_, &events_}) file->flush();
   if (!flags_.save_state.empty()) save();
-  if (!flags_.save_weights.empty()) save_weights(*model_, flags_.save_weights);
   print_result(flags_, stream_, adapter_, scores_, counts_);
   if (flags_.profile) print_profile(times_, model_->device().is_cpu());
+  if (!flags_.save_weights.empty()) save_adapted_weights(*model_, flags_.save_weights);
 }
 
 }  // namespace

@@ -30,6 +30,12 @@ double gradient_norm(std::span<const LayerSums> sums) {
   return std::sqrt(square);
 }
 
+/// A rate can be so large that a finite gradient makes an update that is not.
+bool update_is_finite(std::span<const LayerSums> sums) {
+  return std::all_of(sums.begin(), sums.end(),
+                     [](const LayerSums& row) { return std::isfinite(row.update_sq); });
+}
+
 }  // namespace
 
 // The method, on one page. For each batch: forward, loss, backward, measure every layer's update,
@@ -52,16 +58,24 @@ Answer Adapter::answer(const at::Tensor& images) {
   }
   answer.logits = predict(*frame, answer.steps);
   at::Tensor on_host = frame->facts.logits();
-  if (!answer.logits.is_same(frame->output.logits)) on_host = answer.logits.to(at::kCPU);
-  if (options_.shadow) {
-    answer.adapted = answer.logits;
-    answer.logits = answer_from_source(frame->images);
+  if (!answer.logits.is_same(frame->output.logits)) {
+    on_host = answer.logits.to(at::kCPU);
+  } else if (frame->work) {
+    answer.logits = std::move(frame->answer);
   }
-  watch(answer, on_host);
-  for (at::Tensor* logits : {&answer.logits, &answer.adapted}) {
-    if (!logits->defined()) continue;
-    if (frame->work && logits->is_same(frame->output.logits)) *logits = std::move(frame->answer);
-    scope->hand_over(*logits);
+  BatchHealth health = look_at(on_host);
+  answer.predictions = health.predictions;
+  if (health.not_finite > 0) {
+    answer_again(answer, frame->images);
+    health.not_finite = std::ssize(answer.from_source);
+    health.broken = std::ssize(answer.unanswered);
+  }
+  if (options_.shadow) put_in_shadow(answer, frame->images);
+  totals_.from_source += std::ssize(answer.from_source);
+  totals_.unanswered += std::ssize(answer.unanswered);
+  watch(answer, std::move(health));
+  for (const at::Tensor& logits : {answer.logits, answer.adapted}) {
+    if (logits.defined()) scope->hand_over(logits);
   }
   return answer;
 }
@@ -82,7 +96,8 @@ Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
   record.loss = frame.facts.loss();
   record.confident = frame.facts.confident();
   record.gradient_norm = gradient_norm(frame.facts.sums());
-  record.refused = !std::isfinite(record.loss) || !std::isfinite(record.gradient_norm);
+  record.refused = !std::isfinite(record.loss) || !std::isfinite(record.gradient_norm) ||
+                   !update_is_finite(frame.facts.sums());
   record.refused ? put_back(statistics) : choose_and_move(frame, record);
   count(record);
   steps.push_back(std::move(record));
@@ -293,19 +308,6 @@ void Adapter::restart() {
   selector_->restart();
   clock_ = {};
   window_open_ = false;
-}
-
-at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
-  const c10::NoGradGuard no_grad;
-  const Unrecorded unrecorded;
-  const Snapshot adapted = take_snapshot();
-  const NormMode mode = model_.norm_mode();
-  restore(source_);
-  model_.set_norm_mode({});
-  const at::Tensor logits = model_.forward(images, /*update_statistics=*/false).logits;
-  model_.set_norm_mode(mode);
-  restore(adapted);
-  return logits;
 }
 
 }  // namespace gala

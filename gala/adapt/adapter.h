@@ -11,6 +11,7 @@
 #include "gala/adapt/guard.h"
 #include "gala/adapt/step_record.h"
 #include "gala/loss/loss.h"
+#include "gala/model/classes.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
 #include "gala/select/selector.h"
@@ -46,11 +47,14 @@ struct AdapterOptions {
   std::uint64_t seed = 0;
 };
 
-/// The answer to a batch.
+/// The answer to a batch. Where the adapted model's answer to an image is not finite, the source
+/// model with its own statistics answers in its place; where that is not finite either, nobody does.
 struct Answer {
-  at::Tensor logits;                      ///< [N, classes], on the model's device
-  std::vector<std::int64_t> predictions;  ///< the largest logit of each image
-  at::Tensor adapted;  ///< in shadow mode: what the adapted model would have said; else undefined
+  at::Tensor logits;  ///< [N, classes], on the model's device; not finite where nobody answers
+  std::vector<std::int64_t> predictions;  ///< the largest logit of each image, or kNoClass (-1)
+  std::vector<std::int64_t> from_source;  ///< numbers of the images the source model answered
+  std::vector<std::int64_t> unanswered;   ///< numbers of the images that nobody answered
+  at::Tensor adapted;  ///< in shadow mode: what would have been the answer; else undefined
   std::vector<StepRecord> steps;      ///< what was done on the way
   std::optional<HealthEvent> health;  ///< when the guard judged
 };
@@ -59,9 +63,12 @@ struct Answer {
 struct AdapterTotals {
   std::int64_t batches = 0;
   std::int64_t steps = 0;    ///< optimizer steps, refused ones included
-  std::int64_t refused = 0;  ///< loss or gradient not finite
+  std::int64_t refused = 0;  ///< loss, gradient or update not finite
   std::int64_t skipped = 0;  ///< no layer passed
   std::int64_t rollbacks = 0;
+  std::int64_t from_source =
+      0;                        ///< answers of the source model, the adapted one's not being finite
+  std::int64_t unanswered = 0;  ///< images without a finite answer
   std::vector<std::int64_t> chosen;  ///< by layer: steps at which it moved by its whole update
   std::vector<double> path;          ///< by layer: Σ |applied update|
 };
@@ -128,8 +135,13 @@ class Adapter {
   void choose_and_move(Frame& frame, StepRecord& record);
   at::Tensor predict(Frame& frame, const std::vector<StepRecord>& steps);
   void count(const StepRecord& record);
+  static BatchHealth look_at(const at::Tensor& host_logits);
+  static std::vector<std::int64_t> fill_in(Answer& answer, const at::Tensor& logits,
+                                           const std::vector<std::int64_t>& numbers);
   at::Tensor answer_from_source(const at::Tensor& images);
-  void watch(Answer& answer, const at::Tensor& host_logits);
+  void answer_again(Answer& answer, const at::Tensor& images);
+  void put_in_shadow(Answer& answer, const at::Tensor& images);
+  void watch(Answer& answer, BatchHealth health);
   Snapshot take_snapshot() const;
   void restore(const Snapshot& snapshot);
   HealthEvent judge();

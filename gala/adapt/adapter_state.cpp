@@ -70,10 +70,15 @@ State Adapter::save() const {
   if (keeps_healthy()) state.values["healthy_travelled"] = healthy_.travelled;
   state.values["guard"] = guard_.save();
   state.values["stopped"] = stopped_;
-  state.values["totals"] = {
-      {"batches", totals_.batches}, {"steps", totals_.steps},         {"refused", totals_.refused},
-      {"skipped", totals_.skipped}, {"rollbacks", totals_.rollbacks}, {"chosen", totals_.chosen},
-      {"path", totals_.path}};
+  state.values["totals"] = {{"batches", totals_.batches},
+                            {"steps", totals_.steps},
+                            {"refused", totals_.refused},
+                            {"skipped", totals_.skipped},
+                            {"rollbacks", totals_.rollbacks},
+                            {"from_source", totals_.from_source},
+                            {"unanswered", totals_.unanswered},
+                            {"chosen", totals_.chosen},
+                            {"path", totals_.path}};
   return state;
 }
 
@@ -123,9 +128,15 @@ void Adapter::load(const State& state) {
     guard_.load(values.at("guard"));
     stopped_ = values.at("stopped");
     const auto& totals = values.at("totals");
-    totals_ = {totals.at("batches"), totals.at("steps"),     totals.at("refused"),
-               totals.at("skipped"), totals.at("rollbacks"), totals.at("chosen"),
-               totals.at("path")};
+    totals_ = {.batches = totals.at("batches"),
+               .steps = totals.at("steps"),
+               .refused = totals.at("refused"),
+               .skipped = totals.at("skipped"),
+               .rollbacks = totals.at("rollbacks"),
+               .from_source = totals.value("from_source", std::int64_t{0}),
+               .unanswered = totals.value("unanswered", std::int64_t{0}),
+               .chosen = totals.at("chosen"),
+               .path = totals.at("path")};
     if (totals_.chosen.size() != layers_.size() || totals_.path.size() != layers_.size() ||
         travelled_.size() != layers_.size()) {
       fail("the totals are of another number of layers");

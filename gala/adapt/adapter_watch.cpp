@@ -11,11 +11,9 @@ namespace gala {
 
 // What watches over the method: the guard, and the way back.
 
-namespace {
-
 /// Largest logit of each image and Σ entropy; plain loops, since this runs at every batch.
-BatchHealth look_at(const at::Tensor& logits) {
-  const at::Tensor rows = logits.contiguous();
+BatchHealth Adapter::look_at(const at::Tensor& host_logits) {
+  const at::Tensor rows = host_logits.contiguous();
   const std::int64_t count = rows.size(0), classes = rows.size(1);
   const float* row = rows.const_data_ptr<float>();
   BatchHealth health;
@@ -28,21 +26,18 @@ BatchHealth look_at(const at::Tensor& logits) {
       sum += weight;
       weighted += weight * distance;
     }
-    health.predictions.push_back(best - row);
-    health.entropy_sum += std::log(sum) - weighted / sum;
+    // Not finite exactly where one of the logits is not: a distance, or 0 times one, is no number.
+    const double entropy = std::log(sum) - weighted / sum;
+    const bool finite = std::isfinite(entropy);
+    health.predictions.push_back(finite ? best - row : kNoClass);
+    health.entropy_sum += finite ? entropy : 0;
+    health.not_finite += !finite;
   }
   return health;
 }
 
-}  // namespace
-
-void Adapter::watch(Answer& answer, const at::Tensor& host_logits) {
-  BatchHealth health = look_at(host_logits);
-  // In shadow mode the source answers, but it is the adapted model that is watched.
-  answer.predictions = health.predictions;
-  if (answer.adapted.defined()) {
-    answer.predictions = look_at(answer.logits.to(at::kCPU)).predictions;
-  }
+/// `health` is that of the adapted model, in shadow mode too.
+void Adapter::watch(Answer& answer, BatchHealth health) {
   if (guard_.action() == GuardAction::kOff) return;
   for (const StepRecord& step : answer.steps) {
     double applied = 0;
@@ -51,7 +46,12 @@ void Adapter::watch(Answer& answer, const at::Tensor& host_logits) {
     }
     health.update_norm = std::max(health.update_norm, std::sqrt(applied));
     health.refused += step.refused;
+    ++health.steps;
   }
+  // float32 has 24 bits: beside such an update what was there before is rounded away. Parameters that
+  // were always moved less than that do not overflow either.
+  constexpr double kDrowns = 1 << 24;
+  health.lost = health.update_norm > kDrowns * std::max(source_norm_, 1.0);
   if (!guard_.observe(health)) return;
   answer.health = judge();
   answer.health->batch = totals_.batches;

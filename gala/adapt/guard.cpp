@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gala/base/error.h"
+#include "gala/model/classes.h"
 
 namespace gala {
 namespace {
@@ -29,19 +30,21 @@ double effective_number(const std::vector<double>& shares) {
 }  // namespace
 
 nlohmann::ordered_json HealthEvent::to_json() const {
-  return {{"event", collapsed         ? "collapse"
-                    : reasons.empty() ? "healthy"
-                                      : "sign"},
-          {"batch", batch},
-          {"reasons", reasons},
-          {"action", action},
-          {"effective_classes", effective_classes},
-          {"entropy", entropy},
-          {exact ? "displacement" : "displacement_at_most", displacement},
-          {"drift", drift},
-          {"update_norm", update_norm},
-          {"refused", refused},
-          {"histogram", histogram}};
+  nlohmann::ordered_json json = {{"event", collapsed         ? "collapse"
+                                           : reasons.empty() ? "healthy"
+                                                             : "sign"},
+                                 {"batch", batch},
+                                 {"reasons", reasons},
+                                 {"action", action},
+                                 {"effective_classes", effective_classes},
+                                 {"entropy", entropy},
+                                 {exact ? "displacement" : "displacement_at_most", displacement},
+                                 {"drift", drift},
+                                 {"update_norm", update_norm},
+                                 {"refused", refused},
+                                 {"histogram", histogram}};
+  if (not_finite > 0) json["not_finite"] = not_finite;
+  return json;
 }
 
 Guard::Guard(std::string_view text, std::int64_t classes)
@@ -66,12 +69,43 @@ Guard::Guard(std::string_view text, std::int64_t classes)
 bool Guard::observe(const BatchHealth& batch) {
   if (action_ == GuardAction::kOff) return false;
   ++batches_;
-  for (const std::int64_t prediction : batch.predictions) ++histogram_.at(prediction);
-  seen_ += static_cast<std::int64_t>(batch.predictions.size());
+  const bool alarm = raises_alarm(batch);
+  const bool begins = alarm && !std::exchange(alarmed_, alarm);
+  const bool due = batches_ % options_.every == 0;
+  take_in(batch);
+  if (seen_ < options_.horizon) return begins || (alarm && due);
+  if (!reference_) {
+    const std::vector<double> shares = shares_of(histogram_, seen_);
+    reference_ =
+        Reference{shares, effective_number(shares), entropy_sum_ / static_cast<double>(seen_)};
+  }
+  return begins || due;
+}
+
+/// What needs no history. Noted until the next judgement.
+bool Guard::raises_alarm(const BatchHealth& batch) {
+  not_finite_ += batch.not_finite;
+  lost_ = lost_ || batch.lost;
+  if (batch.refused < batch.steps) {
+    refused_in_a_row_ = 0;
+  } else if (batch.broken == 0) {
+    refused_in_a_row_ += batch.refused;
+  }
+  return batch.not_finite > 0 || batch.lost || refused_in_a_row_ >= kRefusedInARow;
+}
+
+void Guard::take_in(const BatchHealth& batch) {
+  update_norm_ = std::max(update_norm_, batch.update_norm);
+  refused_ += batch.refused;
+  std::vector<std::int64_t> predictions = batch.predictions;
+  std::erase(predictions, kNoClass);
+  if (predictions.empty()) return;
+  for (const std::int64_t prediction : predictions) ++histogram_.at(prediction);
+  seen_ += static_cast<std::int64_t>(predictions.size());
   // Answers that are not finite would poison every later mean.
   const double entropy = std::isfinite(batch.entropy_sum) ? batch.entropy_sum : 0.0;
   entropy_sum_ += entropy;
-  recent_.push_back({batch.predictions, entropy});
+  recent_.push_back({std::move(predictions), entropy});
   while (seen_ - static_cast<std::int64_t>(recent_.front().predictions.size()) >=
          options_.horizon) {
     for (const std::int64_t prediction : recent_.front().predictions) --histogram_[prediction];
@@ -79,15 +113,6 @@ bool Guard::observe(const BatchHealth& batch) {
     entropy_sum_ -= recent_.front().entropy_sum;
     recent_.pop_front();
   }
-  update_norm_ = std::max(update_norm_, batch.update_norm);
-  refused_ += batch.refused;
-  if (seen_ < options_.horizon) return false;
-  if (!reference_) {
-    const std::vector<double> shares = shares_of(histogram_, seen_);
-    reference_ =
-        Reference{shares, effective_number(shares), entropy_sum_ / static_cast<double>(seen_)};
-  }
-  return batches_ % options_.every == 0;
 }
 
 HealthEvent Guard::judge(double displacement, bool exact) {
@@ -98,20 +123,29 @@ HealthEvent Guard::judge(double displacement, bool exact) {
   event.exact = exact;
   event.update_norm = std::exchange(update_norm_, 0.0);
   event.refused = std::exchange(refused_, 0);
+  event.not_finite = std::exchange(not_finite_, 0);
+  if (event.not_finite > 0) event.reasons.push_back("not finite");
+  if (std::exchange(lost_, false)) event.reasons.push_back("lost");
+  if (refused_in_a_row_ >= kRefusedInARow) event.reasons.push_back("refused");
   const std::vector<double> shares = shares_of(histogram_, seen_);
   event.effective_classes = effective_number(shares);
   event.entropy = entropy_sum_ / static_cast<double>(std::max<std::int64_t>(seen_, 1));
-  for (std::size_t c = 0; c < shares.size(); ++c) {
+  for (std::size_t c = 0; reference_ && c < shares.size(); ++c) {
     event.drift += std::abs(shares[c] - reference_->shares[c]) / 2;
   }
+  // An alarm may come before there are answers enough.
+  const bool enough = reference_ && seen_ >= options_.horizon;
   // One class is the least there can be, so shares are taken of what lies above it: otherwise two
   // classes could never collapse.
-  if (event.effective_classes - 1 < options_.diversity * (reference_->effective_classes - 1)) {
+  if (enough &&
+      event.effective_classes - 1 < options_.diversity * (reference_->effective_classes - 1)) {
     event.reasons.push_back("diversity");
   }
   if (!(displacement <= options_.displacement)) event.reasons.push_back("displacement");
   event.collapsed = !event.reasons.empty();
-  if (event.entropy < options_.entropy * reference_->entropy) event.reasons.push_back("entropy");
+  if (enough && event.entropy < options_.entropy * reference_->entropy) {
+    event.reasons.push_back("entropy");
+  }
   event.action = "none";
   if (event.collapsed) {
     event.action = format_value(action_);
@@ -127,6 +161,10 @@ void Guard::forget(bool all) {
   entropy_sum_ = 0;
   update_norm_ = 0;
   refused_ = 0;
+  refused_in_a_row_ = 0;
+  not_finite_ = 0;
+  lost_ = false;
+  alarmed_ = false;
   if (!all) return;
   batches_ = 0;
   reference_.reset();
@@ -139,6 +177,10 @@ nlohmann::json Guard::save() const {
         {{"predictions", entry.predictions}, {"entropy_sum", entry.entropy_sum}});
   }
   state["entropy_sum"] = entropy_sum_;
+  state["alarm"] = {{"refused_in_a_row", refused_in_a_row_},
+                    {"not_finite", not_finite_},
+                    {"lost", lost_},
+                    {"alarmed", alarmed_}};
   if (reference_) {
     state["reference"] = {{"shares", reference_->shares},
                           {"effective_classes", reference_->effective_classes},
@@ -152,6 +194,13 @@ void Guard::load(const nlohmann::json& state) {
   batches_ = state.at("batches");
   update_norm_ = state.at("update_norm");
   refused_ = state.at("refused");
+  if (state.contains("alarm")) {
+    const auto& alarm = state["alarm"];
+    refused_in_a_row_ = alarm.at("refused_in_a_row");
+    not_finite_ = alarm.at("not_finite");
+    lost_ = alarm.at("lost");
+    alarmed_ = alarm.at("alarmed");
+  }
   const auto require_classes = [](bool holds) {
     if (!holds) fail("the state was saved for another number of classes");
   };

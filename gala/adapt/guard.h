@@ -54,17 +54,23 @@ struct GuardOptions {
 
 /// What the guard sees of a batch: no label, no domain.
 struct BatchHealth {
-  std::vector<std::int64_t> predictions;
-  double entropy_sum = 0;    ///< of the answers' softmax, in nats
-  double update_norm = 0;    ///< of what was applied, largest over the batch's steps
-  std::int64_t refused = 0;  ///< steps refused
+  std::vector<std::int64_t> predictions;  ///< kNoClass where the answer is not finite
+  double entropy_sum = 0;                 ///< of the finite answers' softmax, in nats
+  double update_norm = 0;                 ///< of what was applied, largest over the batch's steps
+  std::int64_t refused = 0;               ///< steps refused
+  std::int64_t steps = 0;                 ///< all steps, refused ones included
+  std::int64_t not_finite = 0;  ///< answers that are not finite where the source model's are
+  std::int64_t broken = 0;  ///< images the source model cannot answer: they excuse refused steps
+  bool lost = false;        ///< an update was so large that nothing of the source is left
 };
 
 /// One judgement.
 struct HealthEvent {
   std::int64_t batch = 0;
   bool collapsed = false;
-  std::vector<std::string> reasons;     ///< "diversity", "displacement", "entropy" (a sign alone)
+  /// "not finite" (answers), "lost" (parameters), "refused" (several steps in a row), "diversity",
+  /// "displacement", "entropy" (a sign alone)
+  std::vector<std::string> reasons;
   std::vector<std::int64_t> histogram;  ///< answers by class over the horizon
   double effective_classes = 0;         ///< exp of the histogram's entropy
   double entropy = 0;                   ///< mean over the horizon
@@ -73,6 +79,7 @@ struct HealthEvent {
   double drift = 0;  ///< total variation between this histogram and the first horizon's, 0..1
   double update_norm = 0;
   std::int64_t refused = 0;
+  std::int64_t not_finite = 0;  ///< answers since the last judgement that the adapted model failed
   std::string action;  ///< "none", "warn", "stop", "rollback to source", "rollback to healthy"
 
   nlohmann::ordered_json to_json() const;
@@ -84,8 +91,15 @@ struct HealthEvent {
 /// (SHOT's diversity term does that): on CIFAR-10-C, a WideResNet-16-2 that adapts all layers with
 /// Adam at 1e-3 passes 0.2 within 30 steps, GALA stays below 0.03 over 100. On a stream sorted by
 /// class the histogram narrows for honest reasons; raise `horizon` or lower `diversity` there.
+///
+/// Answers that are not finite where the source model's are, an update that leaves nothing of the
+/// source (before parameters can overflow), and kRefusedInARow refused steps in a row are a collapse at
+/// once, whatever `horizon` and `every`; while it lasts, it is told again every `every` batches. An image that the source model cannot answer
+/// either is its own fault, and no alarm.
 class Guard {
  public:
+  static constexpr std::int64_t kRefusedInARow = 3;
+
   /// `text` is "off", "warn", "stop", "rollback:to=healthy", ... with the options above.
   Guard(std::string_view text, std::int64_t classes);
 
@@ -113,6 +127,9 @@ class Guard {
     double entropy;
   };
 
+  bool raises_alarm(const BatchHealth& batch);
+  void take_in(const BatchHealth& batch);
+
   GuardAction action_ = GuardAction::kWarn;
   GuardOptions options_;
   std::int64_t batches_ = 0;
@@ -122,6 +139,10 @@ class Guard {
   double entropy_sum_ = 0;
   double update_norm_ = 0;
   std::int64_t refused_ = 0;
+  std::int64_t refused_in_a_row_ = 0;  ///< without a broken image as an excuse
+  std::int64_t not_finite_ = 0;
+  bool lost_ = false;
+  bool alarmed_ = false;  ///< the newest batch was an alarm
   std::optional<Reference> reference_;
 };
 

@@ -35,7 +35,7 @@ struct StepRecord {
   double loss = 0;
   std::int64_t confident = 0;  ///< samples that took part in the pseudo-label term
   double gradient_norm = 0;
-  bool refused = false;             ///< loss or gradient was not finite: nothing moved
+  bool refused = false;             ///< loss, gradient or update was not finite: nothing moved
   std::vector<LayerRecord> layers;  ///< empty when refused
   StepTimes times;
 

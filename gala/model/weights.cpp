@@ -313,8 +313,18 @@ FirstWeights load_first_weights(Model& model, const std::filesystem::path& path)
   return load(model, path, /*accept_other_head=*/true);
 }
 
+std::string first_not_finite(const Model& model) {
+  for (const Slot& slot : slots(model)) {
+    if (!at::isfinite(slot.value.detach()).all().item<bool>()) return slot.name;
+  }
+  return {};
+}
+
 void save_weights(const Model& model, const std::filesystem::path& path,
                   const SaveOptions& options) {
+  if (const std::string name = first_not_finite(model); !name.empty()) {
+    fail("{}: not written, since {} holds values that are not finite", path.string(), name);
+  }
   std::vector<NamedTensor> tensors;
   for (const Slot& slot : slots(model)) {
     tensors.push_back({slot.name, slot.value.detach().to(options.type)});

@@ -40,7 +40,11 @@ struct SaveOptions {
   nlohmann::json metadata = nlohmann::json::object();  ///< joined to what is written anyway
 };
 
-/// Writes parameters, buffers, preprocessing and class names as safetensors, atomically.
+/// The name of the first parameter or buffer that holds a value that is not finite; empty: none does.
+std::string first_not_finite(const Model& model);
+
+/// Writes parameters, buffers, preprocessing and class names as safetensors, atomically. Throws Error,
+/// and writes nothing, where a value is not finite: nobody could load that.
 void save_weights(const Model& model, const std::filesystem::path& path,
                   const SaveOptions& options = {});
 

@@ -35,14 +35,16 @@ std::vector<int> blocks_of(const Adapter& adapter) {
 }  // namespace
 
 std::vector<std::int64_t> predictions_of(const at::Tensor& logits) {
-  const at::Tensor classes = logits.argmax(1).to(at::kCPU).contiguous();
+  const at::Tensor classes = predicted_classes(logits).to(at::kCPU).contiguous();
   const auto* first = classes.const_data_ptr<std::int64_t>();
   return {first, first + classes.numel()};
 }
 
 std::int64_t count_correct(const std::vector<std::int64_t>& predictions, const Batch& batch) {
   std::int64_t correct = 0;
-  for (std::size_t i = 0; i < predictions.size(); ++i) correct += predictions[i] == batch.labels[i];
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    correct += batch.labels[i] >= 0 && predictions[i] == batch.labels[i];
+  }
   return correct;
 }
 
@@ -110,6 +112,8 @@ void Gatherer::fill(const Adapter& adapter, Record& record) const {
   record.steps = totals.steps;
   record.refused = totals.refused;
   record.skipped = totals.skipped;
+  record.from_source = totals.from_source;
+  record.unanswered = totals.unanswered;
   record.choices = choices_;
   record.gap = GapSummary::of(gaps_);
   record.over_time = over_time_;

@@ -10,7 +10,7 @@
 
 namespace gala {
 
-/// The class of the largest logit of each image.
+/// The class of the largest logit of each image; kNoClass where a logit is not finite.
 std::vector<std::int64_t> predictions_of(const at::Tensor& logits);
 
 /// How many of a batch's predictions are right; images without a label count for nothing.

@@ -165,6 +165,8 @@ void read_results(const nlohmann::json& json, Record& record) {
   record.steps = json.at("steps");
   record.refused = json.at("refused");
   record.skipped = json.at("skipped");
+  record.from_source = json.value("from_source", std::int64_t{0});
+  record.unanswered = json.value("unanswered", std::int64_t{0});
   record.layers = layers_from_json(json.at("layers"));
   record.choices = json.at("choices").get<decltype(record.choices)>();
   const auto& gap = json.at("gap");
@@ -269,6 +271,8 @@ nlohmann::ordered_json Record::to_json() const {
   json["steps"] = steps;
   json["refused"] = refused;
   json["skipped"] = skipped;
+  if (from_source > 0) json["from_source"] = from_source;
+  if (unanswered > 0) json["unanswered"] = unanswered;
   json["layers"] = layers_to_json(layers);
   json["choices"] = choices;
   json["gap"] = {{"steps", gap.steps},

@@ -130,8 +130,11 @@ struct Record {
   std::vector<Score> validation;       ///< hold-outs of the source, each adapted to from anew
 
   std::int64_t steps = 0;
-  std::int64_t refused = 0;  ///< loss or gradient not finite: nothing moved
+  std::int64_t refused = 0;  ///< loss, gradient or update not finite: nothing moved
   std::int64_t skipped = 0;  ///< no layer passed
+  std::int64_t from_source =
+      0;  ///< answers the source model gave, the adapted one's not being finite
+  std::int64_t unanswered = 0;  ///< images without a finite answer: they count as wrong
   std::vector<LayerUse> layers;
   std::vector<std::pair<std::int64_t, std::int64_t>> choices;  ///< (layer or code, steps in a row)
   GapSummary gap;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "gala/base/interrupt.h"
+#include "gala/model/classes.h"
 
 namespace gala {
 
@@ -67,7 +68,7 @@ Evaluation evaluate(Model& model, const Stream& stream, int loader_threads) {
   while (const std::optional<Batch> batch = loader.next()) {
     if (interrupted()) break;
     const at::Tensor hits =
-        model.forward(batch->images, false).logits.argmax(1) == labels_of(*batch);
+        right_answers(model.forward(batch->images, false).logits, labels_of(*batch));
     std::vector<std::int64_t> domains(batch->domains.begin(), batch->domains.end());
     for (const std::int64_t domain : domains) {
       ++result.parts[static_cast<std::size_t>(domain)].images;
