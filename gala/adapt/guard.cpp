@@ -70,7 +70,7 @@ bool Guard::observe(const BatchHealth& batch) {
   if (action_ == GuardAction::kOff) return false;
   ++batches_;
   const bool alarm = raises_alarm(batch);
-  const bool begins = alarm && !std::exchange(alarmed_, alarm);
+  const bool begins = !std::exchange(alarmed_, alarm) && alarm;
   const bool due = batches_ % options_.every == 0;
   take_in(batch);
   if (seen_ < options_.horizon) return begins || (alarm && due);

@@ -8,6 +8,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/random.h"
+#include "gala/model/classes.h"
 
 namespace gala {
 namespace {
@@ -192,6 +193,63 @@ TEST(Guard, IsNotPoisonedByAnswersThatAreNotNumbers) {
   EXPECT_NEAR(guard.judge(0).entropy, 0.5, 1e-12);
 }
 
+void expect_alarm_at_once(const BatchHealth& bad, const std::string& reason) {
+  Guard guard("stop:horizon=1000,every=7", 2);
+  EXPECT_FALSE(guard.observe({.predictions = {0, 1}, .steps = 1}));
+  ASSERT_TRUE(guard.observe(bad)) << reason;
+  const HealthEvent event = guard.judge(0);
+  EXPECT_TRUE(event.collapsed);
+  EXPECT_EQ(event.reasons, std::vector<std::string>{reason});
+  EXPECT_EQ(event.action, "stop");
+  // While it lasts it is told again every few batches, not at each.
+  for (int batch = 3; batch <= 21; ++batch) {
+    EXPECT_EQ(guard.observe(bad), batch % 7 == 0) << reason << ' ' << batch;
+    if (batch % 7 == 0) {
+      EXPECT_EQ(guard.judge(0).reasons, std::vector<std::string>{reason});
+    }
+  }
+  // Then it is over, and begins again.
+  EXPECT_FALSE(guard.observe({.predictions = {0, 1}, .steps = 1}));
+  EXPECT_TRUE(guard.observe(bad)) << reason;
+  // A rollback is a new beginning, too.
+  guard.forget(/*all=*/false);
+  EXPECT_TRUE(guard.observe(bad)) << reason;
+}
+
+TEST(Guard, RaisesAnAlarmAtOnceWhateverTheHorizon) {
+  expect_alarm_at_once({.predictions = {0, kNoClass}, .not_finite = 1}, "not finite");
+  expect_alarm_at_once({.predictions = {0, 1}, .steps = 1, .lost = true}, "lost");
+  expect_alarm_at_once({.predictions = {0, 1}, .refused = 3, .steps = 3}, "refused");
+}
+
+TEST(Guard, RefusedStepsAreAnAlarmOnlyInARowAndWithoutAnExcuse) {
+  Guard guard("warn:horizon=1000", 2);
+  const BatchHealth refused{.predictions = {0, 1}, .refused = 1, .steps = 1};
+  const BatchHealth healthy{.predictions = {0, 1}, .steps = 1};
+  const BatchHealth excused{.predictions = {0, kNoClass}, .refused = 1, .steps = 1, .broken = 1};
+  const BatchHealth answered{.predictions = {0, 1}};  // nothing was adapted
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(guard.observe(refused));
+    EXPECT_FALSE(guard.observe(refused));
+    EXPECT_FALSE(guard.observe(excused));
+    EXPECT_FALSE(guard.observe(healthy));
+  }
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(guard.observe(excused));
+  EXPECT_FALSE(guard.observe(refused));
+  EXPECT_FALSE(guard.observe(answered));
+  EXPECT_FALSE(guard.observe(refused));
+  EXPECT_TRUE(guard.observe(refused));
+}
+
+TEST(Guard, CountsOnlyAnswersThatAreFinite) {
+  Guard guard("warn:horizon=4,every=1", 2);
+  EXPECT_FALSE(guard.observe({.predictions = {0, kNoClass, 1, kNoClass}, .broken = 2}));
+  EXPECT_FALSE(guard.observe({.predictions = {kNoClass, kNoClass}, .broken = 2}));
+  EXPECT_TRUE(guard.observe({.predictions = {0, kNoClass, 1}, .broken = 1}));
+  EXPECT_EQ(guard.judge(0).histogram, (std::vector<std::int64_t>{2, 2}));
+  EXPECT_FALSE(guard.judge(0).collapsed);
+}
+
 TEST(Guard, ForgetsTheRecentAnswersOrEverything) {
   Guard guard("warn:horizon=4,every=1,diversity=0.6", 2);
   guard.observe({.predictions = {0, 0, 1, 1}});
@@ -217,6 +275,9 @@ TEST(Guard, GoesOnFromASavedState) {
       stream.push_back(even_batch(random, 13, 4, random.uniform()));
       stream.back().update_norm = random.uniform();
       stream.back().refused = static_cast<std::int64_t>(random.below(2));
+      stream.back().steps = 1;
+      stream.back().not_finite = static_cast<std::int64_t>(random.below(2));
+      stream.back().lost = random.below(4) == 0;
     }
     for (int i = 0; i < before; ++i) {
       EXPECT_EQ(straight.observe(stream[i]), first.observe(stream[i]));

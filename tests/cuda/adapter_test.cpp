@@ -109,6 +109,42 @@ TEST_F(CudaAdapter, ARefusedStepChangesNothing) {
   }
 }
 
+/// Recorded passes and the answers that are made up for beside them.
+TEST_F(CudaAdapter, AnswersThatAreNotFiniteAreReplacedRecordedOrNot) {
+  for (const char* norm : {"source", "batch", "running"}) {
+    for (const char* optimizer : {"adam:rate=1e-3", "sgd:rate=1e38"}) {
+      for (const char* guard : {"off", "warn", "rollback"}) {
+        AdapterOptions options{.loss = "entropy", .select = "all", .optimizer = optimizer};
+        options.guard = guard;
+        const auto recorded_model = model(norm), plain_model = model(norm);
+        Adapter recorded(*recorded_model, options);
+        options.record = false;
+        Adapter plain(*plain_model, options);
+        for (std::uint64_t step = 0; step < 12; ++step) {
+          at::Tensor batch = images(8, step);
+          if (step % 5 == 4) batch[3][1][5][5] = std::numeric_limits<float>::quiet_NaN();
+          const Answer a = recorded.answer(batch), b = plain.answer(batch);
+          const std::string where = fmt::format("{} {} {} {}", norm, optimizer, guard, step);
+          ASSERT_EQ(a.predictions, b.predictions) << where;
+          ASSERT_EQ(a.from_source, b.from_source) << where;
+          ASSERT_EQ(a.health.has_value(), b.health.has_value()) << where;
+          const std::vector<std::int64_t> broken(step % 5 == 4 ? 1 : 0, 3);
+          ASSERT_EQ(a.unanswered, broken) << where;
+          for (std::int64_t i = 0; i < 8; ++i) {
+            const bool answered = a.predictions[static_cast<std::size_t>(i)] != kNoClass;
+            ASSERT_EQ(at::isfinite(a.logits[i]).all().item<bool>(), answered) << where;
+            if (answered) {
+              ASSERT_TRUE(at::equal(a.logits[i], b.logits[i])) << where;
+            }
+          }
+        }
+        EXPECT_EQ(recorded.recording_problem(), "");
+        EXPECT_EQ(recorded.totals().from_source, plain.totals().from_source);
+      }
+    }
+  }
+}
+
 TEST_F(CudaAdapter, GoesOnFromASavedStateBitForBit) {
   const auto first = model("batch"), second = model("batch");
   Adapter whole(*first, {.loss = "shot"});

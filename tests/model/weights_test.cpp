@@ -165,6 +165,20 @@ TEST(Weights, SurviveSavingAndLoading) {
   EXPECT_EQ(content.tensors.size(), 8u);
 }
 
+TEST(Weights, AreNotSavedUnlessTheyAreFinite) {
+  const ScratchFolder folder;
+  SmallModel model;
+  for (auto& parameter : model.parameters()) parameter.value = at::randn(parameter.value.sizes());
+  EXPECT_EQ(first_not_finite(model), "");
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), HUGE_VALF}) {
+    Parameter& parameter = model.parameters()[1];
+    parameter.value.view(-1)[0] = bad;
+    EXPECT_EQ(first_not_finite(model), parameter.name);
+    EXPECT_THROW(save_weights(model, folder / "x.safetensors"), Error);
+    EXPECT_FALSE(std::filesystem::exists(folder / "x.safetensors"));
+  }
+}
+
 TEST(Weights, BecomeFloat32) {
   const ScratchFolder folder;
   for (const auto type : {at::kHalf, at::kBFloat16, at::kDouble}) {
