@@ -7,6 +7,7 @@
 #include "cli/help.h"
 #include "cli/text.h"
 #include "gala/base/error.h"
+#include "gala/base/words.h"
 
 namespace {
 
@@ -27,7 +28,8 @@ constexpr char kFooter[] =
     "1 anything else.";
 
 void print_error(const std::string& message) {
-  std::cerr << (gala::colours() ? "\033[1;31merror:\033[0m " : "error: ") << message << '\n';
+  std::cerr << (gala::colours() ? "\033[1;31merror:\033[0m " : "error: ") << gala::readable(message)
+            << '\n';
 }
 
 int run(int argc, char** argv) {
@@ -72,20 +74,11 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(argc, argv);
-  } catch (const gala::ConfigError& error) {
-    print_error(error.what());
-    return 2;
-  } catch (const gala::FormatError& error) {
-    print_error(error.what());
-    return 2;
   } catch (const gala::Interrupted& stopped) {
     std::cerr << stopped.what() << '\n';
     return gala::kInterruptedExit;
-  } catch (const gala::Error& error) {
-    print_error(error.what());
-    return 1;
   } catch (const std::exception& error) {
-    print_error(gala::first_line(error.what()));
-    return 1;
+    print_error(gala::in_words(error));
+    return gala::is_users_mistake(error) ? 2 : 1;
   }
 }

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "gala/base/options.h"
+#include "gala/base/words.h"
 
 namespace gala {
 namespace {
@@ -151,7 +152,7 @@ bool colours() {
 
 void warn(const std::string& message, bool quiet) {
   if (quiet) return;
-  std::cerr << (colours() ? "\033[33mwarning:\033[0m " : "warning: ") << message << '\n';
+  std::cerr << (colours() ? "\033[33mwarning:\033[0m " : "warning: ") << readable(message) << '\n';
 }
 
 }  // namespace gala

@@ -41,9 +41,12 @@ void write_through(const std::filesystem::path& path,
 void write_atomically(const std::filesystem::path& given,
                       const std::function<void(std::ostream&)>& write) {
   if (is_special(given)) return write_through(given, write);
+  std::error_code ignored;
   // A link stays one: what it points to is replaced.
   const std::filesystem::path path =
-      std::filesystem::is_symlink(given) ? std::filesystem::weakly_canonical(given) : given;
+      std::filesystem::is_symlink(std::filesystem::symlink_status(given, ignored))
+          ? canonical_path(given)
+          : given;
   std::filesystem::path partial = path;
   partial += fmt::format(".partial.{}", ::getpid());
   try {
@@ -55,10 +58,11 @@ void write_atomically(const std::filesystem::path& given,
     if (const int problem = sync_to_disk(partial); problem != 0) {
       fail("{}: writing failed: {}", path.string(), std::strerror(problem));
     }
-    std::filesystem::rename(partial, path);
+    std::error_code problem;
+    std::filesystem::rename(partial, path, problem);
+    if (problem) fail("{}: cannot be written: {}", path.string(), problem.message());
     sync_to_disk(path.has_parent_path() ? path.parent_path() : ".");  // not all folders can be
   } catch (...) {
-    std::error_code ignored;
     std::filesystem::remove(partial, ignored);
     throw;
   }
@@ -69,17 +73,32 @@ void require_writable(const std::filesystem::path& path, std::string_view flag) 
     fail<ConfigError>("{} {}: cannot be written: {}", flag, path.string(), why);
   };
   if (path.empty()) refuse("the path is empty");
-  if (std::filesystem::is_directory(path)) refuse("it is a folder");
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(path, problem);
+  // Such as a link that leads to itself.
+  if (status.type() == std::filesystem::file_type::none) refuse(problem.message());
+  if (std::filesystem::is_directory(status)) refuse("it is a folder");
   if (is_special(path)) {
     if (::access(path.c_str(), W_OK) != 0) refuse(std::strerror(errno));
     return;
   }
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  if (!std::filesystem::is_directory(folder)) refuse("there is no folder " + folder.string());
+  if (!std::filesystem::is_directory(folder, problem)) {
+    refuse("there is no folder " + folder.string());
+  }
   if (::access(folder.c_str(), W_OK) != 0) refuse(std::strerror(errno));
-  if (std::filesystem::exists(path) && ::access(path.c_str(), W_OK) != 0) {
+  if (std::filesystem::exists(status) && ::access(path.c_str(), W_OK) != 0) {
     refuse(std::strerror(errno));
   }
+}
+
+std::filesystem::path canonical_path(const std::filesystem::path& path) {
+  std::error_code problem;
+  // Absolute first: of a relative path without an existing part nothing would be resolved.
+  const std::filesystem::path absolute = std::filesystem::absolute(path, problem);
+  if (problem) return path;
+  const std::filesystem::path place = std::filesystem::weakly_canonical(absolute, problem);
+  return problem ? absolute.lexically_normal() : place;
 }
 
 }  // namespace gala

@@ -17,4 +17,8 @@ void write_atomically(const std::filesystem::path& path,
 /// Called before the work, so that nobody learns after an hour that the result has no place.
 void require_writable(const std::filesystem::path& path, std::string_view flag);
 
+/// The one spelling of a path: absolute, without links as far as it exists. Never throws: a path that
+/// cannot be followed keeps its own spelling.
+std::filesystem::path canonical_path(const std::filesystem::path& path);
+
 }  // namespace gala

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gala/base/error.h"
+#include "gala/base/words.h"
 
 namespace gala {
 namespace {
@@ -19,17 +20,18 @@ std::string read_value(std::string_view text, std::size_t& at) {
       if (text[at] == '\\' && ++at == text.size()) break;
       value += text[at];
     }
-    if (at >= text.size()) fail<ConfigError>("\"{}\": the quoted value has no end", text);
+    if (at >= text.size()) fail<ConfigError>("\"{}\": the quoted value has no end", in_brief(text));
     ++at;
     if (at < text.size() && text[at] != ',') {
-      fail<ConfigError>("\"{}\": expected a comma after the quoted value at position {}", text, at);
+      fail<ConfigError>("\"{}\": expected a comma after the quoted value at position {}",
+                        in_brief(text), at);
     }
     return value;
   }
   while (at < text.size() && text[at] != ',') {
     if (text[at] == '=' || text[at] == '"') {
       fail<ConfigError>("\"{}\": unexpected {} at position {} (put the value in double quotes)",
-                        text, text[at], at);
+                        in_brief(text), text[at], at);
     }
     value += text[at++];
   }
@@ -59,23 +61,24 @@ Spec Spec::parse(std::string_view text) {
   spec.name = std::string(text.substr(0, colon));
   if (spec.name.empty() || spec.name.find_first_of(",=\" \t\n") != std::string::npos) {
     fail<ConfigError>("\"{}\" does not begin with a name (expected name:key=value,key=value)",
-                      text);
+                      in_brief(text));
   }
   if (colon == std::string_view::npos) return spec;
   std::size_t at = colon + 1;
-  if (at == text.size()) fail<ConfigError>("\"{}\": nothing follows the colon", text);
+  if (at == text.size()) fail<ConfigError>("\"{}\": nothing follows the colon", in_brief(text));
   while (at < text.size()) {
     const std::size_t equals = text.find('=', at);
     const std::string key(text.substr(at, equals == std::string_view::npos ? equals : equals - at));
     if (equals == std::string_view::npos || key.empty() ||
         key.find_first_of(",:\" \t\n") != std::string::npos) {
-      fail<ConfigError>("\"{}\": expected key=value at position {}", text, at);
+      fail<ConfigError>("\"{}\": expected key=value at position {}", in_brief(text), at);
     }
-    if (spec.find(key)) fail<ConfigError>("\"{}\": option {} is given twice", text, key);
+    if (spec.find(key))
+      fail<ConfigError>("\"{}\": option {} is given twice", in_brief(text), in_brief(key));
     at = equals + 1;
     spec.options.emplace_back(key, read_value(text, at));
     if (at < text.size() && ++at == text.size()) {
-      fail<ConfigError>("\"{}\": nothing follows the last comma", text);
+      fail<ConfigError>("\"{}\": nothing follows the last comma", in_brief(text));
     }
   }
   return spec;
@@ -120,6 +123,8 @@ void Spec::set(std::string_view key, std::string value) {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongest = 200;
+  if (word.size() > kLongest) return "";
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 2) + 1;
   for (const std::string& candidate : candidates) {

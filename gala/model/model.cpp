@@ -59,8 +59,11 @@ at::Tensor moved(const at::Tensor& tensor, at::Device device) {
 
 Model::Model(Spec spec, std::int64_t classes, Preprocessing default_preprocessing)
     : spec_(std::move(spec)), classes_(classes), preprocessing_(std::move(default_preprocessing)) {
-  if (classes_ < 2) {
-    fail<ConfigError>("{} {}: classes must be at least 2, not {}", kKind, spec_.name, classes_);
+  // More is a slip of the finger, and would be asked of the memory first.
+  constexpr std::int64_t kMostClasses = 1'000'000;
+  if (classes_ < 2 || classes_ > kMostClasses) {
+    fail<ConfigError>("{} {}: classes must be from 2 to {}, not {}", kKind, spec_.name,
+                      kMostClasses, classes_);
   }
 }
 

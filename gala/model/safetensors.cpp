@@ -11,6 +11,7 @@
 #include "gala/base/error.h"
 #include "gala/base/file.h"
 #include "gala/base/mapped_file.h"
+#include "gala/base/words.h"
 #include "gala/model/raw_tensor.h"
 
 namespace gala {
@@ -101,8 +102,7 @@ json parse_header(const MappedFile& file, std::uint64_t length) {
     HeaderWatch watch(file.path());
     return json::parse(begin, begin + length, std::ref(watch));
   } catch (const json::exception& error) {
-    // The parser quotes the token it stumbled over, however long.
-    throw FormatError(file.path(), fmt::format("its header is not JSON: {:.200}", error.what()));
+    throw FormatError(file.path(), fmt::format("its header is not JSON: {}", in_words(error)));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "gala/base/error.h"
 #include "gala/base/hash.h"
 #include "gala/base/mapped_file.h"
+#include "gala/base/words.h"
 #include "gala/model/safetensors.h"
 #include "gala/model/torch_checkpoint.h"
 
@@ -73,8 +74,7 @@ json parse_metadata(const std::string& path, const std::string& text) {
       return true;
     });
   } catch (const json::exception& error) {
-    throw FormatError(path,
-                      fmt::format("its metadata \"gala\" is not JSON: {:.200}", error.what()));
+    throw FormatError(path, fmt::format("its metadata \"gala\" is not JSON: {}", in_words(error)));
   }
   if (!metadata.is_object()) throw FormatError(path, "its metadata \"gala\" is not a JSON object");
   if (metadata.contains("model") && !metadata["model"].is_string()) {

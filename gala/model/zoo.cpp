@@ -1,5 +1,7 @@
 #include <array>
 
+#include "gala/base/error.h"
+#include "gala/base/words.h"
 #include "gala/model/model.h"
 #include "gala/model/resnet.h"
 #include "gala/model/resnext.h"
@@ -24,9 +26,15 @@ std::span<const RegistryEntry<Model>> model_registry() {
 }
 
 std::unique_ptr<Model> make_model(const Spec& spec, std::uint64_t seed) {
-  std::unique_ptr<Model> model = make_from_registry(model_registry(), spec);
-  model->initialize(seed);
-  return model;
+  try {
+    std::unique_ptr<Model> model = make_from_registry(model_registry(), spec);
+    model->initialize(seed);
+    return model;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& problem) {  // such as a network that no memory holds
+    fail<ConfigError>("model {}: cannot be made: {}", spec.to_string(), in_words(problem));
+  }
 }
 
 }  // namespace gala

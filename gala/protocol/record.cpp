@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gala/base/error.h"
+#include "gala/base/words.h"
 #include "gala/protocol/metrics.h"
 
 namespace gala {
@@ -316,7 +317,7 @@ Record Record::from_json(const nlohmann::json& json) {
     record.trace = json.value("trace", "");
     read_results(json, record);
   } catch (const nlohmann::json::exception& error) {
-    fail("is not a whole record: {:.200}", error.what());
+    fail("is not a whole record: {}", in_words(error));
   }
   return record;
 }

@@ -13,6 +13,7 @@
 
 #include "gala/base/file.h"
 #include "gala/base/interrupt.h"
+#include "gala/base/words.h"
 #include "gala/protocol/claims.h"
 
 namespace gala {
@@ -121,7 +122,7 @@ void Workers::make(const ReadyRun& run) {
 void Workers::fail_with(const std::exception& error, const std::string& name) {
   const std::lock_guard guard(mutex_);
   ++status_.runs;
-  status_.ended.push_back(fmt::format("{}: failed: {}", name, first_line(error.what())));
+  status_.ended.push_back(fmt::format("{}: failed: {}", name, first_line(in_words(error))));
   if (++failures_ > 1) return;
   error_ = std::current_exception();
   failed_ = name;
@@ -166,7 +167,7 @@ RunnerOutcome Workers::run(const std::function<void(const RunnerStatus&)>& watch
   const auto message = [&](const std::exception& error) {
     const std::string more = failures_ == 1 ? "" : fmt::format(" ({} runs failed)", failures_);
     return fmt::format("{}: {}{}; {} of {} runs were recorded, and the same command goes on",
-                       failed_, first_line(error.what()), more, outcome_.added, runs_.size());
+                       failed_, first_line(in_words(error)), more, outcome_.added, runs_.size());
   };
   try {
     std::rethrow_exception(error_);

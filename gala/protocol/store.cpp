@@ -15,6 +15,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/file.h"
+#include "gala/base/words.h"
 
 namespace gala {
 namespace {
@@ -110,7 +111,7 @@ ParsedLine parse_line(std::string_view line) {
       parsed.place = Labels::from_json(json.at("labels"));
     }
   } catch (const std::exception& error) {
-    parsed.problem = fmt::format("{:.200}", error.what());
+    parsed.problem = in_brief(in_words(error));
   }
   return parsed;
 }
@@ -239,7 +240,7 @@ void Store::set_aside(const std::string& rest) {
     write_atomically(kept, [&](std::ostream& out) { out << rest; });
   } catch (const std::exception& problem) {
     // It is of no use to anybody, and must not stand in the way of whole lines.
-    fate = fmt::format("thrown away ({})", first_line(problem.what()));
+    fate = fmt::format("thrown away ({})", in_words(problem));
   }
   if (ftruncate(descriptor_, static_cast<off_t>(read_)) != 0) {
     fail("{} cannot be repaired: {}", file_.string(), std::strerror(errno));

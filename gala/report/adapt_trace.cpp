@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "gala/base/error.h"
+#include "gala/base/words.h"
 #include "gala/report/traces.h"
 
 namespace gala {
@@ -152,8 +153,8 @@ AdaptTrace read_adapt_trace(const std::filesystem::path& path) {
     } catch (const std::exception& error) {
       // A last line that was cut off is passed over, as long as there are others.
       if (file.peek() == std::ifstream::traits_type::eof() && number > 1) break;
-      throw FormatError(path.string(), fmt::format("line {} is not a step of a trace: {:.200}",
-                                                   number, error.what()));
+      throw FormatError(path.string(), fmt::format("line {} is not a step of a trace: {}", number,
+                                                   in_words(error)));
     }
   }
   if (trace.run.steps == 0) throw FormatError(path.string(), "holds no step of a trace");

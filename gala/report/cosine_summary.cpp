@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "gala/base/error.h"
+#include "gala/base/words.h"
 #include "gala/protocol/metrics.h"
 #include "gala/protocol/trace.h"
 #include "gala/report/traces.h"
@@ -92,7 +93,7 @@ CosineSummary read_store_trace(const std::filesystem::path& path) {
       }
     }
   } catch (const std::exception& error) {
-    throw FormatError(path.string(), fmt::format("is not a trace: {:.200}", error.what()));
+    throw FormatError(path.string(), fmt::format("is not a trace: {}", in_words(error)));
   }
   return summarise_cosines(steps, distances);
 }

@@ -59,7 +59,8 @@ TEST(MakeModel, RefusesOptionsThatMakeNoNetwork) {
   EXPECT_NE(message_of("wide_resnet:depth=29").find("depth must be 6n + 4"), std::string::npos);
   EXPECT_NE(message_of("wide_resnet:depth=4").find("depth must be 6n + 4"), std::string::npos);
   EXPECT_NE(message_of("wide_resnet:width=0").find("width must be from 1"), std::string::npos);
-  EXPECT_EQ(message_of("resnet18:classes=1"), "model resnet18: classes must be at least 2, not 1");
+  EXPECT_EQ(message_of("resnet18:classes=1"),
+            "model resnet18: classes must be from 2 to 1000000, not 1");
   EXPECT_NE(message_of("resnet50:norm_epsilon=0").find("norm_epsilon must be above 0"),
             std::string::npos);
   EXPECT_NE(message_of("resnext29:cardinality=0").find("cardinality must be from 1"),
