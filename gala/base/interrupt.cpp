@@ -11,7 +11,9 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 void handle(int signal) {
   flag.store(true);
-  std::signal(signal, SIG_DFL);
+  // A terminal that closes may send its signal twice, once for the shell and once for itself; the
+  // second must not end what the first asked to be saved.
+  if (signal != SIGHUP) std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
@@ -19,6 +21,8 @@ void handle(int signal) {
 void catch_interrupts() {
   std::signal(SIGINT, handle);
   std::signal(SIGTERM, handle);
+  // Under nohup it is ignored, and stays so.
+  if (std::signal(SIGHUP, handle) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 bool interrupted() {

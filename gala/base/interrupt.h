@@ -2,8 +2,8 @@
 
 namespace gala {
 
-/// Turns SIGINT and SIGTERM into a flag that long work asks between two steps. A second signal ends
-/// the program at once.
+/// Turns SIGINT, SIGTERM and SIGHUP into a flag that long work asks between two steps. A second SIGINT
+/// or SIGTERM ends the program at once. SIGHUP stays ignored where it is, as under nohup.
 void catch_interrupts();
 /// True after a signal came.
 bool interrupted();
