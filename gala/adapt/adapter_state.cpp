@@ -4,13 +4,28 @@
 #include "gala/adapt/adapter.h"
 #include "gala/base/error.h"
 #include "gala/base/hash.h"
+#include "gala/base/words.h"
 
 // Saving an adapter and going on from what was saved.
 
 namespace gala {
 namespace {
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
+
+/// Without the file of events: where it is written does not change what is done.
+std::string without_events(const std::string& guard) {
+  Spec spec = Spec::parse(guard);
+  std::erase_if(spec.options, [](const auto& option) { return option.first == "events"; });
+  return spec.to_string();
+}
+
+const at::Tensor& tensor_of(const State& state, const std::string& name, at::IntArrayRef sizes) {
+  const auto found = state.tensors.find(name);
+  if (found == state.tensors.end()) fail("the state lacks {}", name);
+  if (found->second.sizes() != sizes) fail("the state holds {} in another shape", name);
+  return found->second;
+}
 
 }  // namespace
 
@@ -37,7 +52,7 @@ nlohmann::json Adapter::settings() const {
           {"loss", options_.loss},
           {"select", options_.select},
           {"optimizer", options_.optimizer},
-          {"guard", options_.guard},
+          {"guard", without_events(options_.guard)},
           {"norm", model_.norm_mode().to_string()},
           {"precision", format_value(model_.precision())},
           {"preprocessing", model_.preprocessing().to_json()},
@@ -84,18 +99,21 @@ State Adapter::save() const {
 
 void Adapter::load(const State& state) {
   const auto& values = state.values;
-  if (values.value("version", 0) != kVersion) {
-    fail("the state is of version {}, this program writes version {}", values.value("version", 0),
+  const nlohmann::json version = values.value("version", nlohmann::json());
+  if (version != kVersion) {
+    fail("the state is of version {}, this program reads and writes version {}", version.dump(),
          kVersion);
   }
+  const nlohmann::json settings_then = values.value("settings", nlohmann::json());
   const nlohmann::json current = settings();
   for (const auto& [name, value] : current.items()) {
-    const nlohmann::json saved = values.at("settings").value(name, nlohmann::json());
+    const nlohmann::json saved =
+        settings_then.is_object() ? settings_then.value(name, nlohmann::json()) : nlohmann::json();
     if (saved != value) {
       fail("the state was saved with {} {}, this run has {}", name, saved.dump(), value.dump());
     }
   }
-  if (values.value("fingerprint", "") != fingerprint()) {
+  if (values.value("fingerprint", nlohmann::json()) != fingerprint()) {
     fail("the state was saved for other source weights or another partition");
   }
   const State before = save();
@@ -112,11 +130,10 @@ void Adapter::load(const State& state) {
     selector_->load(state);
     std::size_t i = 0;
     for (Buffer& buffer : model_.buffers()) {
-      const at::Tensor& saved = state.tensors.at("buffer/" + buffer.name);
-      if (saved.sizes() != buffer.value.sizes()) fail("{} has another shape", buffer.name);
-      buffer.value.copy_(saved);
+      const at::IntArrayRef sizes = buffer.value.sizes();
+      buffer.value.copy_(tensor_of(state, "buffer/" + buffer.name, sizes));
       if (keeps_healthy()) {
-        healthy_.buffers[i++] = state.tensors.at("healthy_buffer/" + buffer.name).clone();
+        healthy_.buffers[i++] = tensor_of(state, "healthy_buffer/" + buffer.name, sizes).clone();
       }
     }
     clock_ = {values.at("clock").at(0), values.at("clock").at(1)};
@@ -143,7 +160,7 @@ void Adapter::load(const State& state) {
     }
   } catch (const std::exception& problem) {
     load(before);
-    fail("the state cannot be used: {}", problem.what());
+    fail("the state cannot be used: {}", in_words(problem));
   }
 }
 

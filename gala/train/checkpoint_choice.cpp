@@ -4,6 +4,7 @@
 #include <c10/core/GradMode.h>
 
 #include "gala/base/error.h"
+#include "gala/base/words.h"
 
 namespace gala {
 namespace {
@@ -74,7 +75,7 @@ void CheckpointChoice::load(const State& state, const Model& model) {
     best = found->at("best");
     step = found->at("step");
   } catch (const nlohmann::json::exception& error) {
-    fail("the state's choice of a checkpoint cannot be read: {}", error.what());
+    fail("the state's choice of a checkpoint cannot be read: {}", in_words(error));
   }
   if (keep_ == Keep::kBest && !history.empty()) {
     visit_tensors(model, [&](const std::string& name, const at::Tensor& value) {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "gala/base/words.h"
+#include "gala/data/data_paths.h"
 #include "gala/model/weights.h"
 #include "gala/tensor/recording.h"
 #include "gala/train/evaluate.h"
@@ -155,6 +157,20 @@ Meter Trainer::read_meter() {
   return meter;
 }
 
+namespace {
+
+/// Settings as a state holds them: it may be gone on from in another folder, or by other links.
+nlohmann::json with_one_spelling(nlohmann::json settings) {
+  for (const char* name : {"data", "evaluation"}) {
+    if (!settings.contains(name)) continue;
+    const Spec spec = Spec::parse(settings[name].get<std::string>());
+    settings[name] = with_canonical_paths(spec).to_string();
+  }
+  return settings;
+}
+
+}  // namespace
+
 State Trainer::save() const {
   State state;
   arena_->save(arena_->values(), "parameter/", state);
@@ -162,7 +178,7 @@ State Trainer::save() const {
   for (const Buffer& buffer : model_.buffers()) {
     state.tensors["buffer/" + buffer.name] = buffer.value.detach().to(at::kCPU).clone();
   }
-  state.values["training"] = {{"settings", settings_}, {"step", done_}};
+  state.values["training"] = {{"settings", with_one_spelling(settings_)}, {"step", done_}};
   return state;
 }
 
@@ -170,7 +186,8 @@ void Trainer::load(const State& state) {
   const auto found = state.values.find("training");
   if (found == state.values.end()) fail<ConfigError>("it is not the state of a training run");
   const nlohmann::json saved = found->value("settings", nlohmann::json::object());
-  for (const auto& [name, value] : settings_.items()) {
+  const nlohmann::json current = with_one_spelling(settings_);
+  for (const auto& [name, value] : current.items()) {
     const nlohmann::json before = saved.contains(name) ? saved[name] : nlohmann::json();
     if (before != value) {
       fail<ConfigError>("it was saved with {} {}, this run has {}", name, before.dump(),
@@ -187,7 +204,7 @@ void Trainer::load(const State& state) {
     }
     done_ = found->at("step").get<std::int64_t>();
   } catch (const std::exception& problem) {
-    fail<ConfigError>("it cannot be used: {}", problem.what());
+    fail<ConfigError>("it cannot be used: {}", in_words(problem));
   }
   if (done_ < 0 || done_ > schedule_.total) fail<ConfigError>("it cannot be at step {}", done_);
   loader_.reset();

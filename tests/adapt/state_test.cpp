@@ -103,12 +103,57 @@ TEST(State, BelongsToOneModelAndOneMethod) {
   EXPECT_THROW(Adapter(*brighter, options).load(state), Error);
 }
 
+TEST(State, DoesNotCareWhereEventsAreWritten) {
+  auto model = toy_model(), twin = toy_model(), third = toy_model();
+  const auto with = [](const std::string& guard) {
+    return AdapterOptions{.loss = "entropy", .select = "gala", .guard = guard};
+  };
+  Adapter adapter(*model, with("warn:events=a.jsonl,every=2"));
+  adapter.answer(toy_images(1));
+  Adapter(*twin, with("warn:events=/else/where,every=2")).load(adapter.save());
+  EXPECT_THROW(Adapter(*third, with("warn:every=3")).load(adapter.save()), Error);
+}
+
 TEST(StateFile, HoldsNamesThatAreNotUtf8) {
   const auto path = scratch("names");
   State state;
   state.values = {{"name", "caf\xe9.png"}, {"count", 3}};
   write_state(path, state);
   EXPECT_EQ(read_state(path).values.at("count").get<int>(), 3);
+}
+
+TEST(StateFile, IsTakenOnlyAsItWasWritten) {
+  const auto path = scratch("checked");
+  State state;
+  state.values = {{"count", 3}};
+  state.tensors = {{"a", at::arange(5, at::kFloat)}, {"b", at::ones({2, 2}, at::kLong)}};
+  write_state(path, state);
+  EXPECT_TRUE(read_state(path).tensors.at("a").equal(state.tensors.at("a")));
+  const std::string whole = bytes_of(path);
+  // One bit in the values, in a name, in a shape of the same size, in the data.
+  const auto message_with = [&](const std::string& from, const std::string& to) {
+    std::string bytes = whole;
+    EXPECT_NE(bytes.find(from), std::string::npos) << from;
+    bytes.replace(bytes.find(from), from.size(), to);
+    std::ofstream(path, std::ios::binary) << bytes;
+    try {
+      read_state(path);
+    } catch (const FormatError& error) {
+      return std::string(error.what());
+    }
+    return "taken with " + to;
+  };
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {R"(\"count\":3)", R"(\"count\":4)"},
+           {R"("b":{)", R"("c":{)"},
+           {"[2,2]", "[4,1]"},
+           {"I64", "F64"},
+           {std::string("\x00\x00\x80\x3f", 4), std::string("\x01\x00\x80\x3f", 4)}}) {
+    EXPECT_NE(message_with(from, to).find("is not as it was saved"), std::string::npos) << to;
+  }
+  // What older versions wrote has none.
+  EXPECT_NE(message_with("gala_checksum", "gala_checksim").find("older version"),
+            std::string::npos);
 }
 
 TEST(State, ChangesNothingWhenItCannotBeUsed) {

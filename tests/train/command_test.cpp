@@ -150,6 +150,43 @@ TEST_F(TrainCommand, SavesAndSaysHowToGoOnWhenInterrupted) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "a.safetensors"));
 }
 
+TEST_F(TrainCommand, SavesWhenTheTerminalCloses) {
+  write_plan("long.toml", 1000);
+  const pid_t child = start({plan("long.toml"), "--out", file("a.safetensors")});
+  const bool begun = appears(folder_ / "a.safetensors.checkpoint");
+  kill(child, SIGHUP);
+  kill(child, SIGHUP);  // the shell and the terminal may both send it
+  EXPECT_EQ(wait_for(child), 130);
+  ASSERT_TRUE(begun);
+  EXPECT_CONTAINS(errors(), "--resume");
+}
+
+TEST_F(TrainCommand, GoesOnWithTheSameDataByAnotherPath) {
+  write_plan("long.toml", 1000);
+  const pid_t child = start({plan("long.toml"), "--out", file("a.safetensors")});
+  const bool begun = appears(folder_ / "a.safetensors.checkpoint");
+  kill(child, SIGINT);
+  EXPECT_EQ(wait_for(child), 130);
+  ASSERT_TRUE(begun);
+  std::filesystem::create_symlink("images.npy", folder_ / "link.npy");
+  std::filesystem::copy(folder_ / "images.npy", folder_ / "other.npy");
+  const auto respelled = [&](const std::string& name) {
+    std::string text = read_text(folder_ / "long.toml");
+    const std::string train = text.substr(0, text.find("evaluation"));
+    const std::size_t at = train.find("images.npy");
+    write_text(folder_ / "again.toml", text.replace(at, std::string("images.npy").size(), name));
+  };
+  respelled("other.npy");
+  EXPECT_EQ(run({plan("again.toml"), "--out", file("a.safetensors"), "--resume"}), 2);
+  EXPECT_CONTAINS(errors(), "was saved with data ");
+  respelled("./link.npy");
+  const pid_t second = start({plan("again.toml"), "--out", file("a.safetensors"), "--resume"});
+  ASSERT_TRUE(rewritten(folder_ / "a.safetensors.checkpoint", 3));
+  kill(second, SIGINT);
+  EXPECT_EQ(wait_for(second), 130) << errors();
+  EXPECT_CONTAINS(errors(), "resume  after step");
+}
+
 TEST_F(TrainCommand, KeepsTheBestCheckpointOfSeveralDomainsThroughKills) {
   test::write_domainbed_tree(folder_ / "set", 5);
   write_text(folder_ / "domains.toml", test::domainbed_plan(folder_ / "set", 30));
