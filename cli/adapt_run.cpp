@@ -7,20 +7,23 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <iterator>
 
-#include "cli/adapt_files.h"
 #include "cli/adapt_report.h"
 #include "cli/adapted_weights.h"
 #include "cli/command.h"
+#include "cli/command_files.h"
+#include "cli/failures.h"
 #include "cli/line_file.h"
 #include "cli/scores.h"
 #include "cli/text.h"
 #include "gala/adapt/state_file.h"
 #include "gala/base/error.h"
-#include "gala/base/file.h"
 #include "gala/base/interrupt.h"
 #include "gala/base/stopwatch.h"
+#include "gala/base/words.h"
 #include "gala/data/class_check.h"
+#include "gala/data/data_paths.h"
 #include "gala/data/loader.h"
 
 namespace gala {
@@ -39,9 +42,13 @@ class AdaptRun {
   void take_up(const State& state);
   void open_files(const State& state);
   void start() const;
+  void check_files() const;
+  std::string data_of_state() const;
   void save();
-  int stop(std::int64_t batches);
-  void finish(const Loader& loader);
+  void flush(Failures& failures);
+  std::optional<Batch> next_batch(Loader& loader);
+  int stop(std::int64_t batches, bool saved);
+  void finish(const Loader& loader, Failures& failures);
   void take_in(const Batch& batch, const Answer& answer);
   void write_predictions(const Batch& batch, const at::Tensor& logits,
                          const std::vector<std::int64_t>& predictions);
@@ -62,6 +69,7 @@ class AdaptRun {
   RunCounts counts_;
   RunTimes times_;
   std::optional<Progress> progress_;
+  std::int64_t answered_now_ = 0;  ///< batches since the program was started
 };
 
 DataSource open_source(const AdaptFlags& flags) {
@@ -85,7 +93,7 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
   for (std::string& warning : class_warnings(source_, stream_, model_->class_names())) {
     warnings_.push_back(std::move(warning));
   }
-  check_outputs(flags, adapter_.guard().options(), source_);
+  check_files();
   if (flags.adapter.episodic && flags.adapter.inner_steps == 1 &&
       Spec::parse(flags.adapter.select).name == "gala") {
     warnings_.push_back(
@@ -101,32 +109,54 @@ std::unique_ptr<Model> AdaptRun::open_model(const AdaptFlags& flags,
   return flags.model.open(warnings, flags.batch_size);
 }
 
+void AdaptRun::check_files() const {
+  CommandFiles files;
+  files.reads("--weights", flags_.model.weights);
+  files.reads("--resume", flags_.resume);
+  files.reads_data("--data", source_.spec);
+  files.writes("--trace", flags_.trace);
+  files.writes("--predictions", flags_.predictions);
+  files.writes("--save-weights", flags_.save_weights);
+  files.writes("--save-state", flags_.save_state, /*instead_of=*/"--resume");
+  files.writes("--guard events", adapter_.guard().options().events);
+  files.check();
+}
+
 void AdaptRun::resume() {
   State state;
-  if (!flags_.resume.empty()) {
-    state = read_state(flags_.resume);
-    try {
-      take_up(state);
-    } catch (const std::exception& problem) {
-      fail<ConfigError>("--resume {}: {}", flags_.resume, first_line(problem.what()));
-    }
+  if (!flags_.resume.empty()) state = read_state(flags_.resume);
+  try {
+    if (!flags_.resume.empty()) take_up(state);
+    open_files(state);
+  } catch (const std::exception& problem) {
+    if (flags_.resume.empty()) throw;
+    fail<ConfigError>("--resume {}: {}", flags_.resume, first_line(in_words(problem)));
   }
-  open_files(state);
+}
+
+/// As a state tells data apart: by what it is, not by how its paths are spelled.
+std::string AdaptRun::data_of_state() const {
+  return as_utf8(with_canonical_paths(source_.spec).to_string());
 }
 
 void AdaptRun::take_up(const State& state) {
   const nlohmann::json run = state.values.at("run");
   for (const auto& [name, value] :
-       {std::pair{"data", source_.spec.to_string()}, std::pair{"stream", stream_.spec.to_string()},
+       {std::pair{"data", data_of_state()}, std::pair{"stream", stream_.spec.to_string()},
         std::pair{"batch size", std::to_string(flags_.batch_size)}}) {
     const std::string saved = run.at(name);
     if (saved != value) {
       fail("the state was saved with {} {}, this run has {}", name, saved, value);
     }
   }
+  const std::int64_t position = run.at("next_position");
+  const bool at_border = std::any_of(batches_.begin(), batches_.end(), [&](const BatchSpan& span) {
+    return position == span.begin || position == span.begin + span.size;
+  });
+  if (!at_border) fail("the state cannot be at image {} of {}", position, stream_.size());
   adapter_.load(state);
   scores_.load(run.at("scores"));
-  next_position_ = run.at("next_position");
+  next_position_ = position;
   segment_ = run.at("segment");
   counts_.differing = run.at("differing");
   counts_.answered = run.at("answered");
@@ -150,10 +180,16 @@ void AdaptRun::open_files(const State& state) {
   }
 }
 
+/// Once a batch: a program that is killed has written what it answered.
+void AdaptRun::flush(Failures& failures) {
+  for (LineFile* file : {&trace_, &predictions_, &events_}) {
+    failures.attempt([&] { file->flush(); });
+  }
+}
+
 void AdaptRun::save() {
-  for (LineFile* file : {&trace_, &predictions_, &events_}) file->flush();
   State state = adapter_.save();
-  state.values["run"] = {{"data", source_.spec.to_string()},
+  state.values["run"] = {{"data", data_of_state()},
                          {"stream", stream_.spec.to_string()},
                          {"batch size", std::to_string(flags_.batch_size)},
                          {"scores", scores_.save()},
@@ -238,7 +274,6 @@ void AdaptRun::take_in(const Batch& batch, const Answer& answer) {
     if (!flags_.deterministic) line["milliseconds"] = step.times.total();
     trace_.write(line.dump());
   }
-  trace_.flush();
   if (predictions_.is_open()) write_predictions(batch, answer.logits, predictions);
   report_unanswered(batch, answer);
   if (answer.health) report_health(*answer.health);
@@ -254,13 +289,30 @@ void AdaptRun::start() const {
                     : "resume  nothing is left to do: the saved run had come to its end\n");
 }
 
-int AdaptRun::stop(std::int64_t batches) {
+int AdaptRun::stop(std::int64_t batches, bool saved) {
   progress_->clear();
-  std::cerr << fmt::format("stopped after batch {} of {}; {}\n", batches, batches_.size(),
-                           flags_.save_state.empty()
-                               ? "nothing was saved (give --save-state to be able to go on)"
-                               : "to go on, give the same flags and --resume " + flags_.save_state);
+  const std::string score =
+      scores_.answered() > 0 ? ", accuracy so far " + format_share(scores_.accuracy()) : "";
+  const std::string way_on =
+      flags_.save_state.empty() ? "nothing was saved (give --save-state to be able to go on)"
+      : saved                   ? "to go on, give the same flags and --resume " + flags_.save_state
+                                : "the state could not be saved";
+  std::cerr << fmt::format("stopped after batch {} of {}{}; {}\n", batches, batches_.size(), score,
+                           way_on);
   return kInterruptedExit;
+}
+
+/// A picture that cannot be read ends the run, but not without a state to go on from.
+std::optional<Batch> AdaptRun::next_batch(Loader& loader) {
+  try {
+    return loader.next();
+  } catch (const std::exception&) {
+    if (!flags_.save_state.empty() && answered_now_ > 0) {
+      Failures unsaved;  // the reason why the run ends is told, not this one
+      stop(adapter_.totals().batches, unsaved.attempt([&] { save(); }));
+    }
+    throw;
+  }
 }
 
 int AdaptRun::run() {
@@ -275,7 +327,8 @@ int AdaptRun::run() {
   start();
   progress_.emplace("batch", loader.batch_count(), adapter_.totals().batches, flags_.quiet);
   Stopwatch watch;
-  while (std::optional<Batch> batch = loader.next()) {
+  Failures failures;
+  while (std::optional<Batch> batch = next_batch(loader)) {
     times_.load += watch.lap();
     if (stream_.reset_at_borders && batch->segment != segment_) adapter_.restart();
     segment_ = batch->segment;
@@ -285,22 +338,30 @@ int AdaptRun::run() {
     const BatchSpan& span = batches_[static_cast<std::size_t>(batch->number)];
     next_position_ = span.begin + span.size;
     take_in(*batch, answer);
+    ++answered_now_;
+    flush(failures);
     const std::vector<std::string>& skipped = loader.skipped();
     counts_.unreadable = left_out_before + static_cast<std::int64_t>(skipped.size());
     if (counts_.first_unreadable.empty() && !skipped.empty()) counts_.first_unreadable = skipped[0];
     const std::int64_t done = batch->number + 1;
     progress_->advance(done, "accuracy " + format_share(scores_.accuracy()));
-    const bool stopped = interrupted() && next_position_ < stream_.size();
+    const bool last = done == std::ssize(batches_);
+    const bool stopped = !last && (interrupted() || failures.any());
     const bool due = flags_.save_every > 0 && done % flags_.save_every == 0;
-    if (due || (stopped && !flags_.save_state.empty())) save();
-    if (stopped) return stop(done);
+    const bool saving = due || (stopped && !flags_.save_state.empty());
+    const bool saved = saving && failures.attempt([&] { save(); });
+    if (!last && (stopped || failures.any())) {
+      const int code = stop(done, saved);
+      failures.throw_if_any();
+      return code;
+    }
     watch.lap();
   }
-  finish(loader);
+  finish(loader, failures);
   return 0;
 }
 
-void AdaptRun::finish(const Loader& loader) {
+void AdaptRun::finish(const Loader& loader, Failures& failures) {
   progress_->clear();
   if (counts_.answered == 0) {
     fail<ConfigError>("--data {}: none of the images could be read; the first: {}",
@@ -310,11 +371,15 @@ void AdaptRun::finish(const Loader& loader) {
     warn("steps were not captured as a graph, which is slower: " + first_line(problem),
          flags_.quiet);
   }
-  for (LineFile* file : {&trace_, &predictions_, &events_}) file->flush();
-  if (!flags_.save_state.empty()) save();
+  // What can be saved is saved, and what is known is said, before a full disk ends the run.
+  if (!failures.any()) flush(failures);
+  if (!flags_.save_state.empty()) failures.attempt([&] { save(); });
+  if (!flags_.save_weights.empty()) {
+    failures.attempt([&] { save_adapted_weights(*model_, flags_.save_weights); });
+  }
   print_result(flags_, stream_, adapter_, scores_, counts_);
   if (flags_.profile) print_profile(times_, model_->device().is_cpu());
-  if (!flags_.save_weights.empty()) save_adapted_weights(*model_, flags_.save_weights);
+  failures.throw_if_any();
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/command_files.h"
 #include "cli/text.h"
 #include "gala/base/error.h"
-#include "gala/base/file.h"
 #include "gala/base/interrupt.h"
 #include "gala/data/corrupted.h"
 #include "gala/data/corruption/corruption_writer.h"
@@ -25,18 +25,18 @@ struct CorruptFlags {
   bool quiet = false;
 };
 
-std::shared_ptr<const Dataset> open_clean(const std::string& text) {
-  const DataSource source = open_data(Spec::parse(text));
+DataSource open_clean(const std::string& text) {
+  DataSource source = open_data(Spec::parse(text));
   if (source.domains.size() != 1) {
     std::vector<std::string> names;
     for (const Domain& domain : source.domains) names.push_back(domain.name);
     fail<ConfigError>("--data {}: has {} domains ({}); choose one", text, names.size(),
                       fmt::join(names, ", "));
   }
-  return source.domains.front().data;
+  return source;
 }
 
-/// One file for each corruption, in their order.
+/// One file for each corruption, in their order; then, in a folder, that of the labels.
 std::vector<fs::path> choose_paths(const CorruptFlags& flags,
                                    const std::vector<Corruption>& corruptions) {
   const fs::path out = flags.out;
@@ -45,21 +45,32 @@ std::vector<fs::path> choose_paths(const CorruptFlags& flags,
       fail<ConfigError>("--out {}: a file holds one corruption, {} are asked for; give a folder",
                         flags.out, corruptions.size());
     }
-    require_writable(out, "--out");
     return {out};
   }
+  std::vector<fs::path> paths;
+  for (Corruption corruption : corruptions) {
+    paths.push_back(out / fmt::format("{}.npy", corruption_name(corruption)));
+  }
+  paths.push_back(out / "labels.npy");
+  return paths;
+}
+
+/// Nothing is made before it is known that nothing is lost.
+void check_files(const CorruptFlags& flags, const Spec& data, const std::vector<fs::path>& paths) {
+  CommandFiles files;
+  files.reads_data("--data", data);
+  files.reads("--frost", flags.frost);
+  for (const fs::path& path : paths) files.writes("--out", path);
+  files.check_clashes();
+  const fs::path out = flags.out;
+  if (out.extension() == ".npy") return files.check();
   std::error_code problem;
   fs::create_directories(out, problem);
   if (problem || !fs::is_directory(out)) {
     fail<ConfigError>("--out {}: the folder cannot be made{}", flags.out,
                       problem ? ": " + problem.message() : "");
   }
-  std::vector<fs::path> paths;
-  for (Corruption corruption : corruptions) {
-    paths.push_back(out / fmt::format("{}.npy", corruption_name(corruption)));
-    require_writable(paths.back(), "--out");
-  }
-  return paths;
+  files.check();
 }
 
 void corrupt(const CorruptFlags& flags) {
@@ -72,14 +83,17 @@ void corrupt(const CorruptFlags& flags) {
     fail<ConfigError>("--severity {}: expected one from 1 to 5, or all", flags.severity);
   }
   if (flags.threads < 1) fail<ConfigError>("--threads {}: expected 1 or more", flags.threads);
-  const auto clean = open_clean(flags.data);
+  const DataSource source = open_clean(flags.data);
+  const std::shared_ptr<const Dataset> clean = source.domains.front().data;
   if (!flags.frost.empty()) options.textures = read_frost_textures(flags.frost);
   const auto paths = choose_paths(flags, corruptions);
+  check_files(flags, source.spec, paths);
 
   const auto repeats = static_cast<int>(options.severities.size());
   const std::int64_t rows = clean->size() * repeats;
-  Progress progress("corrupt", rows * static_cast<std::int64_t>(paths.size()), 0, flags.quiet);
-  for (std::size_t i = 0; i < paths.size(); ++i) {
+  Progress progress("corrupt", rows * static_cast<std::int64_t>(corruptions.size()), 0,
+                    flags.quiet);
+  for (std::size_t i = 0; i < corruptions.size(); ++i) {
     const std::string name(corruption_name(corruptions[i]));
     const std::int64_t before = rows * static_cast<std::int64_t>(i);
     options.progress = [&](std::int64_t done) { progress.advance(before + done, name); };
@@ -88,7 +102,7 @@ void corrupt(const CorruptFlags& flags) {
     std::cout << fmt::format("{}  {} images\n", paths[i].string(), with_commas(rows));
   }
   if (fs::path(flags.out).extension() == ".npy") return;
-  const fs::path labels = fs::path(flags.out) / "labels.npy";
+  const fs::path& labels = paths.back();
   if (clean->labelled()) {
     write_labels(labels, *clean, repeats);
     std::cout << fmt::format("{}  {} labels\n", labels.string(), with_commas(rows));

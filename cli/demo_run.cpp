@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/command_files.h"
 #include "cli/demo_page.h"
+#include "cli/failures.h"
 #include "cli/line_file.h"
 #include "cli/scores.h"
 #include "cli/text.h"
@@ -150,10 +152,37 @@ std::vector<std::vector<std::string>> terminal_rows(const Table& table) {
   return rows;
 }
 
+constexpr char kPage[] = "report.html";
+constexpr char kNumbers[] = "demo.json";
+constexpr char kTable[] = "demo.txt";
+
+std::filesystem::path trace_path(const DemoFlags& flags, const Contender& contender) {
+  return std::filesystem::path(flags.out) / (contender.name + ".trace.jsonl");
+}
+
+/// Makes the folder, and nothing before it is known that nothing is lost.
+void check_files(const DemoFlags& flags, const std::filesystem::path& assets,
+                 const std::vector<Contender>& contenders) {
+  CommandFiles files;
+  files.reads("--assets", assets / kWeights);
+  files.reads_data("--assets", {"cifar10", {{"path", (assets / kImages).string()}}});
+  for (const Contender& contender : contenders) {
+    if (contender.select != "none") files.writes("--out", trace_path(flags, contender));
+  }
+  for (const char* name : {kPage, kNumbers, kTable}) {
+    files.writes("--out", std::filesystem::path(flags.out) / name);
+  }
+  files.check_clashes();
+  std::error_code failed;
+  std::filesystem::create_directories(flags.out, failed);
+  if (failed) fail<ConfigError>("--out {}: cannot be made: {}", flags.out, failed.message());
+  files.check();
+}
+
 /// The page, or the reason why there is none: the demo's numbers are good without it.
 std::string write_page(const DemoFlags& flags, const std::vector<DemoCopy>& copies,
                        const std::string& verdict) {
-  const std::filesystem::path path = std::filesystem::path(flags.out) / "report.html";
+  const std::filesystem::path path = std::filesystem::path(flags.out) / kPage;
   try {
     const std::string page = demo_page(copies, flags.loss, verdict);
     write_atomically(path, [&](std::ostream& out) { out << page; });
@@ -210,8 +239,8 @@ void write_results(const DemoFlags& flags, const std::vector<Contender>& contend
         contender.milliseconds / static_cast<double>(contender.adapter->totals().batches);
     json["runs"].push_back(run);
   }
-  write_atomically(folder / "demo.json", [&](std::ostream& out) { out << json.dump(2) << '\n'; });
-  write_atomically(folder / "demo.txt", [&](std::ostream& out) { out << text; });
+  write_atomically(folder / kNumbers, [&](std::ostream& out) { out << json.dump(2) << '\n'; });
+  write_atomically(folder / kTable, [&](std::ostream& out) { out << text; });
 }
 
 std::string progress_note(const std::vector<Contender>& contenders, const std::string& domain) {
@@ -229,16 +258,12 @@ int run_demo(const DemoFlags& flags) {
   const std::filesystem::path assets = find_assets(flags.assets);
   const Stream stream = open_stream(flags, assets);
   std::vector<Contender> contenders = make_contenders(flags, assets, stream);
-  std::error_code failed;
-  std::filesystem::create_directories(flags.out, failed);
-  if (failed) fail<ConfigError>("--out {}: cannot be made: {}", flags.out, failed.message());
+  check_files(flags, assets, contenders);
   std::vector<LineFile> traces(contenders.size());
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     if (contenders[i].select == "none") continue;
-    const auto path = std::filesystem::path(flags.out) / (contenders[i].name + ".trace.jsonl");
-    require_writable(path, "--out");
-    traces[i].open(path);
-    contenders[i].copy.trace = path;
+    contenders[i].copy.trace = trace_path(flags, contenders[i]);
+    traces[i].open(contenders[i].copy.trace);
   }
   if (!flags.quiet) {
     std::cerr << fmt::format(
@@ -250,7 +275,10 @@ int run_demo(const DemoFlags& flags) {
   {
     Progress progress("batch", loader.batch_count(), 0, flags.quiet);
     while (const std::optional<Batch> batch = loader.next()) {
-      for (std::size_t i = 0; i < contenders.size(); ++i) answer(contenders[i], *batch, traces[i]);
+      for (std::size_t i = 0; i < contenders.size(); ++i) {
+        answer(contenders[i], *batch, traces[i]);
+        traces[i].flush();
+      }
       progress.advance(
           batch->number + 1,
           progress_note(contenders,
@@ -263,15 +291,17 @@ int run_demo(const DemoFlags& flags) {
       }
     }
   }
-  for (LineFile& trace : traces) trace.flush();
   const std::vector<DemoCopy> copies = copies_of(contenders);
   const std::string said = verdict(contenders, stream);
   const std::string text =
       format_table(terminal_rows(demo_table(copies))) + '\n' + wrap(said, line_width(), 0) + '\n';
-  write_results(flags, contenders, stream, text);
-  std::cout << text
-            << fmt::format("\nThe table, the numbers and every step lie in {}/\n", flags.out)
-            << write_page(flags, copies, said);
+  std::cout << text;
+  Failures failures;  // the table is said before they are
+  if (failures.attempt([&] { write_results(flags, contenders, stream, text); })) {
+    std::cout << fmt::format("\nThe table, the numbers and every step lie in {}/\n", flags.out);
+  }
+  failures.attempt([&] { std::cout << write_page(flags, copies, said); });
+  failures.throw_if_any();
   return 0;
 }
 

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/command_files.h"
 #include "cli/help.h"
 #include "cli/text.h"
 #include "gala/base/error.h"
@@ -48,7 +50,15 @@ void write_report(const ReportFlags& flags) {
   }
   const std::string out =
       flags.out.empty() && format == ReportFormat::kHtml ? "report.html" : flags.out;
-  if (!out.empty()) require_writable(out, "--out");
+  CommandFiles files;
+  if (std::error_code ignored; std::filesystem::is_directory(flags.input, ignored)) {
+    files.reads("STORE", std::filesystem::path(flags.input) / "records.jsonl");
+    files.reads("STORE", std::filesystem::path(flags.input) / "traces");
+  } else {
+    files.reads("TRACE", flags.input);
+  }
+  files.writes("--out", out);
+  files.check();
   const Report report = make_report(flags.input, format, flags.choice);
   const std::string& text = report.text;
   for (const std::string& remark : report.remarks) warn(remark);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/command_files.h"
 #include "cli/model_flags.h"
 #include "cli/run_report.h"
 #include "cli/text.h"
@@ -87,10 +88,23 @@ void take_precision(const RunFlags& flags, ExperimentPlan& plan) {
   for (PlannedRun& run : plan.runs) run.request.precision = precision;
 }
 
+/// Before the store is opened: a plan or weights must not lie where it writes.
+void check_files(const RunFlags& flags, const OpenedPlan& opened) {
+  CommandFiles files;
+  files.reads("PLAN", flags.plan);
+  std::set<std::filesystem::path> weights;
+  for (const ReadyRun& run : opened.runs) weights.insert(run.source.weights);
+  for (const std::filesystem::path& path : weights) files.reads("weights", path);
+  files.writes("--store", std::filesystem::path(flags.store) / "records.jsonl");
+  files.check_clashes();
+}
+
 void open_store(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   problems.attempt("--store", [&] {
+    check_files(flags, opened);
+    std::error_code ignored;
     const bool there =
-        std::filesystem::exists(std::filesystem::path(flags.store) / "records.jsonl");
+        std::filesystem::exists(std::filesystem::path(flags.store) / "records.jsonl", ignored);
     if (!flags.dry_run && problems.empty()) {
       opened.store.emplace(flags.store, Store::Access::kWrite);
     } else if (there) {

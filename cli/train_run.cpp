@@ -11,14 +11,16 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/command_files.h"
+#include "cli/failures.h"
 #include "cli/model_flags.h"
 #include "cli/scores.h"
 #include "cli/text.h"
 #include "gala/adapt/state_file.h"
 #include "gala/base/error.h"
-#include "gala/base/file.h"
 #include "gala/base/interrupt.h"
 #include "gala/base/stopwatch.h"
+#include "gala/base/words.h"
 #include "gala/train/checkpoint_choice.h"
 #include "gala/train/result.h"
 #include "gala/train/setup.h"
@@ -37,6 +39,22 @@ struct OpenedPlan {
   at::Device device = at::kCPU;
 };
 
+/// What the plan names and reads, and what would be written over it.
+void check_files(const TrainFlags& flags, const OpenedPlan& opened) {
+  const std::string& out = opened.plan.output.weights;
+  const std::string name = flags.out.empty() ? "output.weights" : "--out";
+  CommandFiles files;
+  files.reads("PLAN", flags.plan);
+  files.reads("model.init", opened.plan.model.init);
+  files.reads_data("data.train", opened.training.train.spec);
+  if (opened.training.evaluation) {
+    files.reads_data("data.evaluation", opened.training.evaluation->spec);
+  }
+  files.writes(name, out);
+  files.writes(name + "'s checkpoint", out + ".checkpoint");
+  files.check();
+}
+
 OpenedPlan open_plan(const TrainFlags& flags) {
   OpenedPlan opened;
   Problems problems;
@@ -50,19 +68,16 @@ OpenedPlan open_plan(const TrainFlags& flags) {
   if (!flags.data_path.empty()) {
     problems.attempt("--data-path", [&] { plan.set_data_path(flags.data_path); });
   }
-  if (plan.output.weights.empty()) {
-    problems.add("output.weights is missing (or give --out)");
-  } else {
-    problems.attempt("output.weights", [&] {
-      require_writable(plan.output.weights, flags.out.empty() ? "output.weights" : "--out");
-    });
-  }
+  if (plan.output.weights.empty()) problems.add("output.weights is missing (or give --out)");
   problems.attempt("machine", [&] {
     opened.device = parse_device(flags.device);
     if (flags.threads < 0)
       fail<ConfigError>("--threads must not be negative, not {}", flags.threads);
   });
   opened.training = open_training(plan, problems);
+  if (!plan.output.weights.empty()) {
+    problems.attempt("output", [&] { check_files(flags, opened); });
+  }
   problems.throw_if_any(flags.plan);
   if (opened.device.is_cuda()) {
     allow_tf32(opened.plan.train.precision);
@@ -88,7 +103,8 @@ class TrainRun {
   int stop();
   std::optional<Evaluation> evaluate_now();
   void print_heading() const;
-  void print_result(const nlohmann::json& record) const;
+  void print_score(const nlohmann::json& record) const;
+  void print_weights(const nlohmann::json& record) const;
 
   const TrainFlags& flags_;
   OpenedPlan opened_;
@@ -137,13 +153,14 @@ bool TrainRun::resume() {
     try {
       trainer_.load(state);
       choice_.load(state, *opened_.training.model);
-    } catch (const Error& problem) {
-      fail<ConfigError>("--resume {}: {}", checkpoint_.string(), problem.what());
+    } catch (const std::exception& problem) {
+      fail<ConfigError>("--resume {}: {}", checkpoint_.string(), in_words(problem));
     }
   } else if (flags_.resume) {
     if (const auto record = find_record(out_, trainer_.settings())) {
       if (!flags_.quiet) std::cerr << fmt::format("{} is finished already\n", out_.string());
-      print_result(*record);
+      print_score(*record);
+      print_weights(*record);
       return false;
     }
     if (!flags_.quiet) std::cerr << "no checkpoint yet: starting from the beginning\n";
@@ -256,9 +273,14 @@ int TrainRun::run() {
                           .history = choice_.history()};
     record.evaluation = evaluate_now();
     if (evaluation_) record.evaluation_data = without_path(opened_.training.evaluation->spec);
-    save_trained(model, record, out_);
-    std::filesystem::remove(checkpoint_);
-    print_result(record.to_json());
+    // The score is said even where the weights find no place; the checkpoint stays until they have.
+    Failures failures;
+    if (failures.attempt([&] { save_trained(model, record, out_); })) {
+      std::filesystem::remove(checkpoint_);
+    }
+    print_score(record.to_json());
+    failures.throw_if_any();
+    print_weights(record.to_json());
   } catch (const Interrupted&) {
     return stop();
   }
@@ -302,30 +324,34 @@ void TrainRun::print_heading() const {
   }
 }
 
-void TrainRun::print_result(const nlohmann::json& record) const {
-  if (record.contains("evaluation")) {
-    const auto& score = record["evaluation"];
-    std::vector<std::vector<std::string>> rows = {{"evaluation", "images", "accuracy", "error"}};
-    const auto add = [&](const std::string& name, std::int64_t images, double accuracy) {
-      rows.push_back(
-          {name, std::to_string(images), format_share(accuracy), format_share(1 - accuracy)});
-    };
-    const std::int64_t images = score.at("images");
-    if (score.at("domains").size() > 1) {
-      for (const auto& part : score.at("domains")) {
-        const Evaluation::Part read{part.at("domain"), part.at("images"), part.at("correct")};
-        add(read.domain, read.images, read.accuracy());
-      }
-      add("mean of the domains", images, score.at("mean_accuracy"));
-    } else {
-      add(score.at("data").get<std::string>(), images, score.at("accuracy"));
+void TrainRun::print_score(const nlohmann::json& record) const {
+  if (!record.contains("evaluation")) return;
+  const auto& score = record["evaluation"];
+  std::vector<std::vector<std::string>> rows = {{"evaluation", "images", "accuracy", "error"}};
+  const auto add = [&](const std::string& name, std::int64_t images, double accuracy) {
+    rows.push_back(
+        {name, std::to_string(images), format_share(accuracy), format_share(1 - accuracy)});
+  };
+  const std::int64_t images = score.at("images");
+  if (score.at("domains").size() > 1) {
+    for (const auto& part : score.at("domains")) {
+      const Evaluation::Part read{part.at("domain"), part.at("images"), part.at("correct")};
+      add(read.domain, read.images, read.accuracy());
     }
-    std::cout << format_table(rows) << '\n';
+    add("mean of the domains", images, score.at("mean_accuracy"));
+  } else {
+    add(score.at("data").get<std::string>(), images, score.at("accuracy"));
   }
+  std::cout << format_table(rows) << '\n';
+}
+
+void TrainRun::print_weights(const nlohmann::json& record) const {
+  std::error_code device;  // has no size
+  const std::uintmax_t bytes = std::filesystem::file_size(out_, device);
   const std::int64_t steps = record.at("steps");
   std::cout << fmt::format(
       "weights   {} ({:.2f} MB, {}, {})\n", out_.string(),
-      static_cast<double>(std::filesystem::file_size(out_)) / 1e6, format_value(plan_.output.type),
+      device ? 0 : static_cast<double>(bytes) / 1e6, format_value(plan_.output.type),
       record.contains("kept_step")
           ? fmt::format("after {} of {} steps",
                         with_commas(record["kept_step"].get<std::int64_t>()), with_commas(steps))

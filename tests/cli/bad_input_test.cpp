@@ -1,3 +1,8 @@
+#include <ATen/ATen.h>
+
+#include <functional>
+
+#include "gala/adapt/state_file.h"
 #include "tests/cli/run_gala.h"
 
 namespace gala::test {
@@ -221,9 +226,120 @@ TEST_F(BadInput, States) {
   // Weights of the same shape but with other values.
   ASSERT_EQ(run(flags + "--loss entropy --select all --save-weights other.safetensors").code, 0);
   refuses("adapt --weights other.safetensors --batch-size 8" + data, {"other source weights"});
+  // Edited, or hit by the disk: in the values, and in the last of the tensors.
+  std::string edited = state;
+  const std::string batches = R"(\"next_position\":16)";
+  ASSERT_NE(edited.find(batches), std::string::npos);
+  edited.replace(edited.find(batches), batches.size(), R"(\"next_position\":15)");
+  write("edited.state", edited);
+  resume_refuses("edited.state", {"edited.state: is not as it was saved", "checksum"});
+  edited = state;
+  edited.back() = static_cast<char>(edited.back() ^ 1);
+  write("edited.state", edited);
+  resume_refuses("edited.state", {"edited.state: is not as it was saved"});
   // What the interrupted run had written is gone.
   write("old.jsonl", "");
   resume_refuses("s.state", {"old.jsonl", "no longer there"});
+}
+
+/// States that somebody made with care: the checksum is right, the values are not.
+TEST_F(BadInput, StatesOfOddValues) {
+  const std::string flags =
+      "adapt --weights source.safetensors --data arrays:images=x.npy,labels=y.npy --batch-size 8 ";
+  ASSERT_EQ(run(flags + "--save-state s.state --trace t.jsonl").code, 0);
+  const State whole = read_state(path("s.state"));
+  const auto refuses_with = [&](const std::function<void(State&)>& change) {
+    State state = whole;
+    change(state);
+    write_state(path("odd.state"), state);
+    refuses(flags + "--trace t.jsonl --resume odd.state", {"odd.state"});
+    const std::string said = run(flags + "--trace t.jsonl --resume odd.state").err;
+    for (const char* raw : {"json", "vector", "map::", "_M_", "std::", "c10"}) {
+      EXPECT_EQ(said.find(raw), std::string::npos) << said;
+    }
+  };
+  for (const char* name : {"run", "settings", "fingerprint", "clock", "travelled", "guard",
+                           "stopped", "totals", "version"}) {
+    refuses_with([&](State& state) { state.values.erase(name); });
+    refuses_with([&](State& state) { state.values[name] = "odd"; });
+    refuses_with([&](State& state) { state.values[name] = nlohmann::json::array(); });
+  }
+  for (const nlohmann::json& position : {nlohmann::json(-8), nlohmann::json(3), nlohmann::json(24),
+                                         nlohmann::json("8"), nlohmann::json(1e300)}) {
+    refuses_with([&](State& state) { state.values["run"]["next_position"] = position; });
+  }
+  refuses_with([](State& state) { state.values["run"]["scores"]["right"] = {1, 2}; });
+  refuses_with([](State& state) { state.values["files"]["trace"]["bytes"] = "odd"; });
+  refuses_with([](State& state) { state.tensors.erase(state.tensors.begin()); });
+  refuses_with([](State& state) { state.tensors.begin()->second = at::zeros({3}); });
+}
+
+TEST_F(BadInput, LinksThatLeadToThemselves) {
+  std::filesystem::create_symlink("loop", path("loop"));
+  const auto loops = [&](const std::string& arguments) {
+    refuses(arguments, {"loop"});
+    const std::string said = run(arguments).err;
+    EXPECT_EQ(said.find("filesystem error"), std::string::npos) << said;
+  };
+  const std::string adapt = "adapt --data arrays:images=x.npy --weights ";
+  loops(adapt + "loop");
+  for (const char* flag : {"--trace", "--predictions", "--save-weights", "--save-state", "--resume",
+                           "--guard warn:events=loop --trace"}) {
+    loops(adapt + "source.safetensors " + flag + " loop");
+    loops(adapt + "source.safetensors " + flag + " loop/x");
+  }
+  for (const char* data :
+       {"arrays:images=loop", "arrays:images=x.npy,labels=loop", "folder:path=loop",
+        "cifar10:path=loop", "cifar100:path=loop", "cifar10c:path=loop", "mnist:path=loop",
+        "domainbed:path=loop,env=0", "tiny_imagenet:path=loop",
+        "cifar10c:generate=yes,path=loop,corruption=fog"}) {
+    loops("adapt --weights source.safetensors --data " + std::string(data));
+    loops("data " + std::string(data));
+  }
+  loops("report loop");
+  loops("report y.npy --out loop");
+  loops("report loop/x --format csv");
+  loops("run loop --store s");
+  loops("train loop");
+  loops("corrupt --data arrays:images=x.npy,labels=y.npy --corruption fog --severity 1 --out loop");
+  loops("demo --out loop");
+  loops("demo --assets loop");
+  loops("inspect --weights loop");
+}
+
+TEST_F(BadInput, NetworksThatNoMemoryHolds) {
+  refuses("inspect --model resnet18:classes=2000000000", {"classes must be from 2 to 1000000"});
+  refuses("inspect --model wide_resnet:depth=10,width=1,classes=-1", {"classes must be from 2"});
+  refuses("inspect --model wide_resnet:depth=10,width=1024,classes=1000000",
+          {"cannot be made: there is not enough memory", " GB were asked for"});
+}
+
+TEST_F(BadInput, TextsWithoutEndAreNotSaidWhole) {
+  const std::string end(100'000, 'a');
+  const auto is_brief = [&](const std::string& arguments) {
+    const Ending ending = run(arguments);
+    EXPECT_EQ(ending.code, 2) << ending.err.substr(0, 300);
+    EXPECT_LT(ending.err.size(), 2000U) << arguments.substr(0, 80) << "\n"
+                                        << ending.err.substr(0, 300);
+  };
+  is_brief(end);
+  is_brief("inspect --" + end);
+  is_brief("inspect --model " + end);
+  is_brief("inspect --model resnet18:" + end);
+  is_brief("inspect --model resnet18:" + end + "=1");
+  is_brief("inspect --model resnet18:classes=" + end);
+  is_brief("inspect --partition " + end + " --model resnet18");
+  is_brief("inspect --weights " + end);
+  const std::string adapt = "adapt --weights source.safetensors --data arrays:images=x.npy ";
+  for (const char* flag : {"--loss ", "--select gala:window=", "--include ", "--stream ", "--norm ",
+                           "--device ", "--batch-size ", "--trace ", "--guard warn:events="}) {
+    is_brief(adapt + flag + end);
+  }
+  is_brief("adapt --weights source.safetensors --data arrays:images=" + end);
+  is_brief("data folder:path=" + end);
+  is_brief("report " + end);
+  is_brief("run " + end + " --store s");
+  is_brief("train " + end);
 }
 
 }  // namespace

@@ -132,8 +132,65 @@ TEST_F(Output, AFullDiskIsAnErrorAndNotACrash) {
   for (const char* flag : {"--trace", "--predictions", "--save-weights", "--save-state"}) {
     const Ending ending = run(labelled_ + "--quiet " + flag + " /dev/full");
     EXPECT_EQ(ending.code, 1) << flag;
-    EXPECT_EQ(ending.err, "error: /dev/full: writing failed (is the disk full?)\n");
+    EXPECT_EQ(ending.err_lines().back(), "error: /dev/full: writing failed (is the disk full?)");
   }
+}
+
+TEST_F(Output, AFullDiskAtTheEndDoesNotHideTheResult) {
+  const Ending straight = run(labelled_ + "--quiet");
+  for (const char* flag : {"--save-weights", "--save-state"}) {
+    const Ending ending = run(labelled_ + "--quiet " + flag + " /dev/full");
+    EXPECT_EQ(ending.code, 1) << flag;
+    EXPECT_EQ(ending.out, straight.out) << flag;
+  }
+  // Each of the others is written all the same, and each failure is named.
+  std::filesystem::create_symlink("/dev/full", path("full"));
+  const Ending both = run(labelled_ +
+                          "--quiet --save-weights /dev/full --save-state s.state --batch-size 24 "
+                          "--trace full --predictions p.csv");
+  EXPECT_EQ(both.code, 1);
+  EXPECT_EQ(both.err,
+            "error: full: writing failed (is the disk full?); /dev/full: writing failed (is the "
+            "disk full?)\n");
+  EXPECT_CONTAINS(both.out, "accuracy");
+  EXPECT_TRUE(std::filesystem::exists(path("s.state")));
+  EXPECT_EQ(words(read("p.csv")).size(), 25U);
+}
+
+TEST_F(Output, WhatAFullDiskDidNotTakeIsInTheState) {
+  const std::string flags = labelled_ + "--deterministic --predictions ";
+  const Ending straight = run(flags + "a.csv --trace a.jsonl");
+  ASSERT_EQ(straight.code, 0) << straight.err;
+  const Ending full = run(flags + "b.csv --trace /dev/full --save-state b.state");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_EQ(full.out, "");
+  EXPECT_CONTAINS(full.err, "stopped after batch 1 of 3, accuracy so far ");
+  EXPECT_CONTAINS(full.err, "--resume b.state");
+  EXPECT_EQ(full.err_lines().back(), "error: /dev/full: writing failed (is the disk full?)");
+  // With room for the trace the run goes on, and not a line is missing.
+  const Ending resumed = run(flags + "b.csv --trace b.jsonl --resume b.state");
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(read("a.jsonl"), read("b.jsonl"));
+  EXPECT_EQ(read("a.csv"), read("b.csv"));
+  EXPECT_EQ(straight.out, resumed.out);
+}
+
+TEST_F(Output, APictureThatCannotBeReadDoesNotCostTheRunBeforeIt) {
+  for (int i = 0; i < 40; ++i) {
+    write_png(fmt::format("photos/{}/{}.png", i / 4, i), static_cast<std::uint64_t>(i));
+  }
+  const std::string flags = base_ + "--data folder:path=photos --deterministic --predictions ";
+  ASSERT_EQ(run(flags + "a.csv").code, 0);
+  const std::string whole = read("photos/9/39.png");
+  write("photos/9/39.png", "no picture");
+  const Ending broken = run(flags + "b.csv --save-state b.state");
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_CONTAINS(broken.err, "39.png");
+  EXPECT_CONTAINS(broken.err, "stopped after batch 4 of 5");
+  EXPECT_EQ(words(read("b.csv")).size(), 33U);
+  write("photos/9/39.png", whole);
+  ASSERT_EQ(run(flags + "b.csv --resume b.state").code, 0);
+  EXPECT_EQ(read("a.csv"), read("b.csv"));
 }
 
 TEST_F(Output, ADeviceIsWrittenToAndNotReplaced) {

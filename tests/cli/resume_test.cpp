@@ -1,4 +1,7 @@
 #include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "tests/cli/run_gala.h"
 
@@ -75,6 +78,75 @@ TEST_F(Resume, WithoutAStateToSaveAnInterruptSaysSo) {
                                    "--batch-size 2 --trace t.jsonl");
   EXPECT_EQ(stopped.code, 130) << stopped.err;
   EXPECT_CONTAINS(stopped.err, "nothing was saved (give --save-state to be able to go on)");
+}
+
+TEST_F(Resume, AfterAHangupGoesOnToTheSameBytes) {
+  const Ending straight = run(flags_ + "a.events" + outputs("a"));
+  ASSERT_EQ(straight.code, 0) << straight.err;
+  const std::string flags = flags_ + "b.events" + outputs("b") + " --save-state b.state";
+  const Ending stopped = run_until("b.jsonl", SIGHUP, flags);
+  ASSERT_EQ(stopped.code, 130) << stopped.err << stopped.signal;
+  EXPECT_CONTAINS(stopped.err, "--resume b.state");
+  ASSERT_EQ(run(flags + " --resume b.state").code, 0);
+  expect_equal_bytes("a", "b");
+}
+
+TEST_F(Resume, UnderNohupAHangupIsNothing) {
+  const auto before = ::signal(SIGHUP, SIG_IGN);  // is inherited
+  const pid_t process =
+      start(words("adapt --weights source.safetensors --data arrays:images=x.npy --batch-size 8 "
+                  "--trace t.jsonl"),
+            "", -1);
+  ::signal(SIGHUP, before);
+  while (!std::filesystem::exists(path("t.jsonl"))) ::usleep(200);
+  ::kill(process, SIGHUP);
+  EXPECT_EQ(wait_for(process).code, 0);
+  EXPECT_EQ(read_json_lines("t.jsonl").size(), 40U);
+}
+
+TEST_F(Resume, WhatWasAnsweredBeforeAKillIsWritten) {
+  const pid_t process = start(
+      words("adapt --weights source.safetensors --data arrays:images=x.npy --batch-size 8 "
+            "--trace t.jsonl --predictions p.csv --guard warn:every=1,horizon=8,events=e.jsonl"),
+      "", -1);
+  const auto lines = [&](const char* name) {
+    const std::string text = std::filesystem::exists(path(name)) ? read(name) : "";
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  while (lines("t.jsonl") < 3) ::usleep(200);
+  ::kill(process, SIGKILL);
+  ASSERT_EQ(wait_for(process).signal, SIGKILL);
+  // The batch at hand may have reached one file and not yet the next.
+  const auto traced = lines("t.jsonl");
+  EXPECT_GE(lines("p.csv"), 1 + 8 * (traced - 1));
+  EXPECT_GE(lines("e.jsonl"), traced - 1);
+}
+
+TEST_F(Resume, FromAnotherFolderAndByOtherPathsGoesOnToTheSameBytes) {
+  const Ending straight = run(flags_ + "a.events" + outputs("a"));
+  ASSERT_EQ(straight.code, 0) << straight.err;
+  const std::string flags = flags_ + "b.events" + outputs("b") + " --save-state b.state";
+  ASSERT_EQ(run_until("b.state", SIGINT, flags + " --save-every 5").code, 130);
+
+  write_pictures("other.npy", 320, /*seed=*/2);
+  std::filesystem::create_directory_symlink(".", path("link"));
+  const auto respelled = [&](const std::string& data) {
+    return "adapt --weights ../source.safetensors --data " + data +
+           " --batch-size 8 --loss shot:beta=0.1 --optimizer adam:rate=0.01 --norm running "
+           "--deterministic --seed 5 --guard rollback:every=3,horizon=16,to=healthy,"
+           "displacement=0.05,events=../b.events --trace ./../b.jsonl --predictions " +
+           path("b.csv").string() + " --save-weights ../b.safetensors --resume ../b.state";
+  };
+  start_in("deep/er");
+  start_in("deep");
+  const Ending other = run(respelled("arrays:images=../other.npy,labels=../y.npy"));
+  EXPECT_EQ(other.code, 2);
+  EXPECT_CONTAINS(other.err, "was saved with data ");
+  const Ending resumed = run(respelled("arrays:images=er/../../link/x.npy,labels=../y.npy"));
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  expect_equal_bytes("a", "b");
+  EXPECT_EQ(read("a.events"), read("b.events"));
+  EXPECT_EQ(straight.out, resumed.out);
 }
 
 TEST_F(Resume, OfAFinishedRunChangesNothing) {

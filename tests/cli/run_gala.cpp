@@ -103,7 +103,7 @@ pid_t GalaProgram::start(const std::vector<std::string>& arguments, const std::s
   if (equals != std::string::npos) {
     ::setenv(environment.substr(0, equals).c_str(), environment.c_str() + equals + 1, 1);
   }
-  if (::chdir(folder_.c_str()) == 0) ::execv(program.c_str(), argv.data());
+  if (::chdir((folder_ / start_).c_str()) == 0) ::execv(program.c_str(), argv.data());
   ::_exit(99);
 }
 
@@ -165,6 +165,11 @@ Ending GalaProgram::run_until(const std::string& file, int signal, const std::st
   }
   ADD_FAILURE() << "every run was over before it could be stopped";
   return {};
+}
+
+void GalaProgram::start_in(const std::string& name) {
+  std::filesystem::create_directories(path(name));
+  start_ = name;
 }
 
 std::string GalaProgram::read(const std::string& name) const {

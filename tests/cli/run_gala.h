@@ -43,6 +43,8 @@ class GalaProgram : public ::testing::Test {
   std::string read(const std::string& name) const;
   void write(const std::string& name, const std::string& content) const;
   std::vector<nlohmann::ordered_json> read_json_lines(const std::string& name) const;
+  /// Programs are started in this folder from now on, which is made; "" is the test's own.
+  void start_in(const std::string& name);
   /// Every file below the folder with its content.
   std::map<std::string, std::string> listing() const;
 
@@ -64,6 +66,7 @@ class GalaProgram : public ::testing::Test {
 
  private:
   std::filesystem::path folder_;
+  std::filesystem::path start_;  ///< where programs are started, below the folder
 };
 
 #define EXPECT_CONTAINS(text, part) \
