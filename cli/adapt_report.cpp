@@ -108,6 +108,10 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
         "wrong)\n",
         with_commas(totals.from_source), with_commas(totals.unanswered));
   }
+  if (counts.rotation && counts.rotation->total().choices > 0) {
+    std::cout << fmt::format("repeats    {} took a layer that its window had taken before\n",
+                             counts.rotation->total().repeats_text());
+  }
   if (counts.unreadable > 0) {
     std::cout << fmt::format("left out   {} unreadable images; the first: {}\n",
                              with_commas(counts.unreadable), counts.first_unreadable);

@@ -1,6 +1,7 @@
 #pragma once
 #include "cli/adapt_run.h"
 #include "cli/scores.h"
+#include "gala/adapt/rotation.h"
 #include "gala/data/stream.h"
 
 namespace gala {
@@ -18,6 +19,7 @@ struct RunCounts {
   std::int64_t collapses = 0;  ///< judgements of the guard
   std::int64_t unreadable = 0;
   std::string first_unreadable;
+  std::optional<RotationCount> rotation;  ///< of a selector that chooses by window
 };
 
 /// Model, data, stream and method, to standard error.

@@ -93,6 +93,9 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
   for (std::string& warning : class_warnings(source_, stream_, model_->class_names())) {
     warnings_.push_back(std::move(warning));
   }
+  if (Spec::parse(flags.adapter.select).name == "gala") {
+    counts_.rotation.emplace(adapter_.layers().size());
+  }
   check_files();
   if (flags.adapter.episodic && flags.adapter.inner_steps == 1 &&
       Spec::parse(flags.adapter.select).name == "gala") {
@@ -163,6 +166,9 @@ void AdaptRun::take_up(const State& state) {
   counts_.collapses = run.at("collapses");
   counts_.unreadable = run.at("unreadable");
   counts_.first_unreadable = run.at("first_unreadable");
+  // A state that was saved before these were counted: nothing true could be said of the whole.
+  if (!run.contains("rotation")) counts_.rotation.reset();
+  if (counts_.rotation) counts_.rotation->load(run.at("rotation"));
 }
 
 void AdaptRun::open_files(const State& state) {
@@ -200,6 +206,7 @@ void AdaptRun::save() {
                          {"collapses", counts_.collapses},
                          {"unreadable", counts_.unreadable},
                          {"first_unreadable", counts_.first_unreadable}};
+  if (counts_.rotation) state.values["run"]["rotation"] = counts_.rotation->save();
   state.values["files"] = {{"trace", trace_.position()},
                            {"predictions", predictions_.position()},
                            {"events", events_.position()}};
@@ -258,6 +265,7 @@ void AdaptRun::take_in(const Batch& batch, const Answer& answer) {
                              .item<std::int64_t>();
   }
   for (const StepRecord& step : answer.steps) {
+    if (counts_.rotation) counts_.rotation->take(step);
     times_.steps.copy += step.times.copy;
     times_.steps.forward += step.times.forward;
     times_.steps.backward += step.times.backward;

@@ -102,7 +102,7 @@ std::optional<double> mean_of(const Line& line, std::optional<double> (Record::*
 
 void print_table(const std::vector<Placed>& runs, const ExperimentPlan& plan, bool with_hyper) {
   Rows rows = {{"row", "loss", "data", "network", "runs", "accuracy", "error", "±", "held out",
-                "forgetting"}};
+                "forgetting", "same norm"}};
   if (with_hyper) rows[0].push_back("hyper-parameters");
   for (const Line& line : lines_of(runs, plan)) {
     const double accuracy = benchmark_accuracy(line.runs);
@@ -111,7 +111,8 @@ void print_table(const std::vector<Placed>& runs, const ExperimentPlan& plan, bo
                     labels.loss.empty() ? "-" : labels.loss, labels.dataset, labels.backbone,
                     std::to_string(line.runs.size()), percent(accuracy), percent(1 - accuracy),
                     percent(deviation_of(line)), percent(mean_of(line, &Record::generalisation)),
-                    percent(mean_of(line, &Record::forgetting))});
+                    percent(mean_of(line, &Record::forgetting)),
+                    percent(mean_of(line, &Record::forgetting_in_norm))});
     if (with_hyper) rows.back().push_back(line.hyper);
   }
   std::cout << format_table(rows);

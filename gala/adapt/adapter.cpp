@@ -250,12 +250,20 @@ Adapter::Adapter(Model& model, const AdapterOptions& options, std::unique_ptr<Lo
   queue_->time_phases(options.profile);
   displacement_.emplace(*arena_, window_.form, window_.anchor);
   optimizer_->attach(*arena_, layers_, selector_->reads_values());
+  selector_->name_run(run_name());
   selector_->attach(layers_);
   travelled_.assign(layers_.size(), 0.0);
   source_ = take_snapshot();
   source_norm_ = std::max(std::sqrt(squared_norm(source_.values)), 1e-150);
   healthy_ = source_;
   reset();
+}
+
+std::string Adapter::run_name() const {
+  if (!options_.run.empty()) return options_.run;
+  return fmt::format("{} {} {} {} {} {}", model_.spec().to_string(), options_.loss,
+                     options_.optimizer, model_.norm_mode().to_string(), options_.inner_steps,
+                     options_.adapt_every);
 }
 
 /// The running statistics where the norm mode moves them; else nothing.

@@ -45,6 +45,9 @@ struct AdapterOptions {
   bool record = true;    ///< on a GPU, replay passes over shapes that repeat as captured graphs
   bool profile = false;  ///< on a GPU, time the phases of a step apart; costs a little
   std::uint64_t seed = 0;
+  /// Tells this run from others where a selector draws by run (`random:draws=run`); the key in `gala
+  /// run`. Empty: network, loss, optimizer, norm mode and steps tell them apart.
+  std::string run = {};
 };
 
 /// The answer to a batch. Where the adapted model's answer to an image is not finite, the source
@@ -138,6 +141,7 @@ class Adapter {
   static BatchHealth look_at(const at::Tensor& host_logits);
   static std::vector<std::int64_t> fill_in(Answer& answer, const at::Tensor& logits,
                                            const std::vector<std::int64_t>& numbers);
+  std::string run_name() const;
   at::Tensor answer_from_source(const at::Tensor& images);
   void answer_again(Answer& answer, const at::Tensor& images);
   void put_in_shadow(Answer& answer, const at::Tensor& images);

@@ -49,7 +49,10 @@ std::int64_t count_correct(const std::vector<std::int64_t>& predictions, const B
 }
 
 Gatherer::Gatherer(const Stream& stream, const Adapter& adapter, bool trace)
-    : stream_(stream), tracing_(trace), weights_(adapter.layers().size(), 0.0) {}
+    : stream_(stream),
+      tracing_(trace),
+      weights_(adapter.layers().size(), 0.0),
+      rotation_(adapter.layers().size()) {}
 
 void Gatherer::score(const Batch& batch, const std::vector<std::int64_t>& predictions) {
   for (std::size_t i = 0; i < predictions.size(); ++i) {
@@ -66,6 +69,7 @@ void Gatherer::take_step(const StepRecord& step) {
   const std::int64_t choice = choice_of(step);
   if (choices_.empty() || choices_.back().first != choice) choices_.emplace_back(choice, 0);
   ++choices_.back().second;
+  rotation_.take(step);
   for (std::size_t l = 0; l < step.layers.size(); ++l) weights_[l] += step.layers[l].weight;
   // Where a window opens every cosine is 1.
   if (step.window_step > 1 && step.layers.size() > 1) gaps_.push_back(step.gap());
@@ -115,6 +119,9 @@ void Gatherer::fill(const Adapter& adapter, Record& record) const {
   record.from_source = totals.from_source;
   record.unanswered = totals.unanswered;
   record.choices = choices_;
+  if (chooses_by_cosine(record) && rotation_.total().choices > 0) {
+    record.rotation = rotation_.total();
+  }
   record.gap = GapSummary::of(gaps_);
   record.over_time = over_time_;
   record.guard = guard_;

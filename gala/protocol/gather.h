@@ -37,6 +37,7 @@ class Gatherer {
   std::size_t segment_ = 0;  ///< of the last position scored
   std::vector<double> weights_;
   std::vector<std::pair<std::int64_t, std::int64_t>> choices_;
+  RotationCount rotation_;
   std::vector<double> gaps_, step_times_;
   StepTimes parts_;
   double load_ms_ = 0, answer_ms_ = 0;

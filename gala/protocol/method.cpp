@@ -66,6 +66,17 @@ std::string guard_spec(const std::string& text) {
   return whole.to_string();
 }
 
+/// Options that came after the first records, by method: at their default a spec does not name them, so
+/// that runs keep their keys.
+constexpr std::pair<std::string_view, std::string_view> kLater[] = {{"random", "draws"}};
+
+bool stays_unwritten(const Spec& spec, const OptionInfo& option, const std::string& value) {
+  return value == option.default_value &&
+         std::find(std::begin(kLater), std::end(kLater),
+                   std::pair<std::string_view, std::string_view>{spec.name, option.name}) !=
+             std::end(kLater);
+}
+
 }  // namespace
 
 Spec written_out(const Spec& spec, const std::vector<MethodInfo>& known, std::string_view kind) {
@@ -78,8 +89,9 @@ Spec written_out(const Spec& spec, const std::vector<MethodInfo>& known, std::st
     for (const OptionInfo& option : method.options) {
       const std::string* given = spec.find(option.name);
       options.push_back(option.name);
-      whole.options.emplace_back(
-          option.name, given ? respelled(*given, option, spec, kind) : option.default_value);
+      std::string value = given ? respelled(*given, option, spec, kind) : option.default_value;
+      if (stays_unwritten(spec, option, value)) continue;
+      whole.options.emplace_back(option.name, std::move(value));
     }
     for (const auto& [name, value] : spec.options) {
       if (std::find(options.begin(), options.end(), name) == options.end()) {

@@ -7,9 +7,11 @@
 #include <set>
 #include <tuple>
 
+#include "gala/base/error.h"
 #include "gala/base/options.h"
 #include "gala/base/random.h"
 #include "gala/base/spec.h"
+#include "gala/select/gala.h"
 
 namespace gala {
 
@@ -86,6 +88,52 @@ std::vector<double> block_choices(const Record& record) {
     blocks[block - 1] += static_cast<double>(layer.chosen);
   }
   return blocks;
+}
+
+bool chooses_by_cosine(const Record& record) {
+  const std::string& select = record.spec.select;
+  return select.empty() || select == "gala" || select.starts_with("gala:");
+}
+
+namespace {
+
+/// From the choices of a record; nothing where it does not show where windows open.
+std::optional<Rotation> count_rotation(const Record& record, const GalaSelector::Options& options) {
+  if (options.mode != GalaMode::kSingle) return std::nullopt;
+  // A step at which several layers move opens a window. Where the opening moves one layer or none, the
+  // clock tells, as long as nothing set it back.
+  const bool shown = options.opening == GalaOpening::kAll && options.opening_steps > 0 &&
+                     (options.opening_scale > 0 || options.opening_rate > 0) &&
+                     record.layers.size() > 1;
+  const bool set_back =
+      record.spec.episodic || record.spec.restart_at_borders || record.guard.rollbacks > 0;
+  if (!shown && set_back) return std::nullopt;
+  RotationCount count(record.layers.size());
+  StepClock clock;
+  for (const auto& [choice, times] : record.choices) {
+    if (choice == Record::kRefused) continue;
+    for (std::int64_t i = 0; i < times; ++i) {
+      if (shown ? choice == Record::kSeveral : clock.opens_window()) count.open_window();
+      if (choice >= 0) count.choose(choice);
+      clock.advance(options.window);
+    }
+  }
+  if (count.total().choices == 0) return std::nullopt;
+  return count.total();
+}
+
+}  // namespace
+
+std::optional<Rotation> rotation_of(const Record& record) {
+  if (record.rotation || record.spec.select.empty() || !chooses_by_cosine(record)) {
+    return record.rotation;
+  }
+  try {
+    return count_rotation(record, parse_options<GalaSelector::Options>(
+                                      Spec::parse(record.spec.select), Selector::kKind));
+  } catch (const ConfigError&) {
+    return std::nullopt;  // a record with a spec that is none is shown as it is
+  }
 }
 
 std::optional<int> fixed_block(const Record& record) {

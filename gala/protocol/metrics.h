@@ -36,6 +36,14 @@ std::optional<double> spearman(std::span<const double> x, std::span<const double
 /// no block.
 std::vector<double> block_choices(const Record& record);
 
+/// Whether the run's selector is gala: others have no window to go round in. A record without a selector
+/// is the trace of an adaptation, which does not tell it.
+bool chooses_by_cosine(const Record& record);
+/// How near the choices of a run that moves one layer at a time come to a rotation: as it was counted, or
+/// from its choices where the record is older. Nothing for other runs, nor where an older record does not
+/// show where its windows open.
+std::optional<Rotation> rotation_of(const Record& record);
+
 /// The block a run adapts alone, when it is such a run (`select = "fixed:layers=block2"` with
 /// partition block).
 std::optional<int> fixed_block(const Record& record);

@@ -113,7 +113,9 @@ void Performance::adapt(Performed& performed) {
   Record& record = performed.record;
   const Stream stream = make_stream(Spec::parse(run_.spec.stream), run_.bed->target,
                                     static_cast<std::uint64_t>(run_.spec.seed));
-  Adapter adapter(*model_, run_.method.options);
+  AdapterOptions options = run_.method.options;
+  options.run = run_.key;
+  Adapter adapter(*model_, options);
   Gatherer gatherer(stream, adapter, run_.trace);
   Loader loader(stream, model_->preprocessing(), loader_options());
   std::int32_t segment = 0;

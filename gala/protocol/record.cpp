@@ -154,6 +154,9 @@ Json metrics_to_json(const Record& record) {
   add("error", record.error());
   add("generalisation", record.generalisation());
   add("forgetting", record.forgetting());
+  if (record.source && !record.source->before_in_norm.empty()) {
+    add("forgetting_in_norm", record.forgetting_in_norm());
+  }
   add("validation", record.validation_accuracy());
   return metrics;
 }
@@ -170,6 +173,11 @@ void read_results(const nlohmann::json& json, Record& record) {
   record.unanswered = json.value("unanswered", std::int64_t{0});
   record.layers = layers_from_json(json.at("layers"));
   record.choices = json.at("choices").get<decltype(record.choices)>();
+  if (json.contains("rotation")) {
+    const auto& rotation = json["rotation"];
+    record.rotation = {rotation.at("choices"), rotation.at("repeats"),
+                       to_double(rotation.at("by_chance"))};
+  }
   const auto& gap = json.at("gap");
   record.gap.steps = gap.at("steps");
   record.gap.zero = gap.at("zero");
@@ -252,6 +260,12 @@ std::optional<double> Record::forgetting() const {
   return mean_accuracy(source->before) - mean_accuracy(source->after);
 }
 
+std::optional<double> Record::forgetting_in_norm() const {
+  if (!source || source->before_in_norm.empty()) return forgetting();
+  if (source->after.empty()) return std::nullopt;
+  return mean_accuracy(source->before_in_norm) - mean_accuracy(source->after);
+}
+
 std::optional<double> Record::validation_accuracy() const {
   if (validation.empty()) return std::nullopt;
   return mean_accuracy(validation);
@@ -276,6 +290,11 @@ nlohmann::ordered_json Record::to_json() const {
   if (unanswered > 0) json["unanswered"] = unanswered;
   json["layers"] = layers_to_json(layers);
   json["choices"] = choices;
+  if (rotation) {
+    json["rotation"] = {{"choices", rotation->choices},
+                        {"repeats", rotation->repeats},
+                        {"by_chance", number(rotation->by_chance)}};
+  }
   json["gap"] = {{"steps", gap.steps},
                  {"zero", gap.zero},
                  {"quantiles", numbers(gap.quantiles)},

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gala/adapt/rotation.h"
 #include "gala/protocol/run_spec.h"
 
 namespace gala {
@@ -137,6 +138,7 @@ struct Record {
   std::int64_t unanswered = 0;  ///< images without a finite answer: they count as wrong
   std::vector<LayerUse> layers;
   std::vector<std::pair<std::int64_t, std::int64_t>> choices;  ///< (layer or code, steps in a row)
+  std::optional<Rotation> rotation;                            ///< as counted; see `rotation_of`
   GapSummary gap;
   OverTime over_time;
   GuardSummary guard;
@@ -149,8 +151,11 @@ struct Record {
   double error() const { return 1 - accuracy(); }
   /// Accuracy on the target's held-out part after adaptation.
   std::optional<double> generalisation() const;
-  /// Mean accuracy on the source's hold-outs before adaptation minus that after it.
+  /// Mean accuracy on the source's hold-outs of the source model, with its own statistics, minus that
+  /// after adaptation in the run's norm mode: what a user loses, statistics and parameters together.
   std::optional<double> forgetting() const;
+  /// The same from the source model in the run's norm mode: what the moved parameters alone cost.
+  std::optional<double> forgetting_in_norm() const;
   /// Mean accuracy while adapting to the source's hold-outs.
   std::optional<double> validation_accuracy() const;
 

@@ -90,6 +90,19 @@ HyperChoice elect(const Labels& scope, const std::map<Hyper, std::vector<Placed>
 
 }  // namespace
 
+std::string_view rule_text(SelectionRule rule) {
+  switch (rule) {
+    case SelectionRule::kPerLoss:
+      return "one set for each method, loss and network, by test labels";
+    case SelectionRule::kPerDataset:
+      return "one set for each method, loss, network and data set, by test labels";
+    case SelectionRule::kTrainingDomain:
+      return "for each target and trial, by the source's hold-outs, without a target label";
+    default:
+      return "for each target and trial, by the labels of the scored answers";
+  }
+}
+
 Selected select_hyper(std::span<const Placed> runs, SelectionRule rule) {
   std::vector<Labels> order;  // scopes in the order of the store
   std::map<Labels, std::map<Hyper, std::vector<Placed>>> scopes;

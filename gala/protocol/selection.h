@@ -13,14 +13,17 @@ namespace gala {
 /// By what hyper-parameters are chosen from a stored grid. The first, second and fourth see test
 /// labels.
 enum class SelectionRule {
-  kPerLoss,         ///< one set for each loss and backbone, over all data sets together
-  kPerDataset,      ///< one set for each loss, backbone and data set
-  kTrainingDomain,  ///< for each target and trial, by adapting to the source's hold-outs
-  kOracle           ///< for each target and trial, by the very answers that are scored
+  kPerLoss,         ///< one set for each method, loss and backbone, over all data sets together
+  kPerDataset,      ///< one set for each method, loss, backbone and data set
+  kTrainingDomain,  ///< also for each target and trial, by adapting to the source's hold-outs
+  kOracle           ///< also for each target and trial, by the very answers that are scored
 };
 constexpr std::array<std::string_view, 4> enum_names(SelectionRule) {
   return {"per_loss", "per_dataset", "training_domain", "oracle"};
 }
+
+/// The rule in words: what one set is chosen for, and by what.
+std::string_view rule_text(SelectionRule rule);
 
 /// What a rule chose for one row of a table.
 struct HyperChoice {

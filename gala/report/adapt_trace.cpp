@@ -33,6 +33,8 @@ class Reader {
   std::vector<std::vector<double>> distances_;
   std::vector<double> gaps_, times_;
   std::vector<double> path_, path_before_, shift_;  ///< of the open window, by layer
+  std::optional<RotationCount> rotation_;
+  std::int64_t windows_ = 0;
   std::int64_t batch_ = 0;
 };
 
@@ -48,6 +50,9 @@ void Reader::add(const nlohmann::json& line) {
   distances_.emplace_back();
   if (window_step == 1) end_window();
   add_layers(line, window_step);
+  if (!rotation_ && !run_.layers.empty()) rotation_.emplace(run_.layers.size());
+  if (rotation_ && window_step == 1) rotation_->open_window();
+  windows_ += window_step == 1;
   add_choice(line);
   add_answers(line);
 }
@@ -90,6 +95,7 @@ void Reader::add_choice(const nlohmann::json& line) {
         [&](const LayerUse& layer) { return layer.name == selected[0].get<std::string>(); });
     if (found == run_.layers.end()) fail("selects a layer that it does not list");
     choice = found - run_.layers.begin();
+    rotation_->choose(choice);
   }
   if (!run_.choices.empty() && run_.choices.back().first == choice)
     ++run_.choices.back().second;
@@ -118,6 +124,9 @@ void Reader::end_window() {
 void Reader::finish() {
   end_window();
   run_.gap = GapSummary::of(gaps_);
+  // A selector without windows has nothing to go round in; a trace does not tell its selector.
+  if (windows_ > 1 && rotation_ && rotation_->total().choices > 0)
+    run_.rotation = rotation_->total();
   trace_.cosines = summarise_cosines(steps_, distances_);
   std::sort(times_.begin(), times_.end());
   if (!times_.empty()) {

@@ -94,8 +94,8 @@ Figure block_figure(const std::vector<Record>& records) {
       "blocks",
       "Which block should adapt?",
       "Accuracy of adapting one block alone minus that of the source model, in points; "
-      "green is better, red is worse, the best block of a shift is boxed. Hyper-parameters "
-      "by the rule per_loss.",
+      "green is better, red is worse, the best block of a shift is boxed. Hyper-parameters: "
+      "one set for each block, loss and network, by test labels (per_loss).",
       {}};
   // By the places in the heat map's own plan, whichever plan made a run first.
   std::vector<Placed> placed = placed_runs(records, "heatmap");

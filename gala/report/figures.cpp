@@ -145,7 +145,7 @@ Figure cosine_figure(const std::vector<Record>& records, const std::vector<Shown
 void add_shown(const Table& table, std::vector<ShownRun>& shown) {
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const Column& column = table.columns[c];
-    if (column.name == "Mean" || column.name == "Forget." || column.name == "Gen." ||
+    if (column.name == "Mean" || column.name.starts_with("Forget.") || column.name == "Gen." ||
         column.name == "Rank corr.") {
       continue;
     }
@@ -178,8 +178,9 @@ std::vector<ShownRun> shown_runs(const std::vector<TableSet>& tables) {
 std::vector<Figure> store_figures(const std::vector<Record>& records,
                                   const std::vector<TableSet>& tables) {
   const std::vector<ShownRun> shown = shown_runs(tables);
-  std::vector<Figure> figures = {time_figure(records, shown), block_figure(records),
-                                 rate_figure(records), forgetting_figure(tables)};
+  std::vector<Figure> figures = {rotation_figure(records), time_figure(records, shown),
+                                 block_figure(records), rate_figure(records),
+                                 forgetting_figure(tables)};
   for (Figure& figure : layer_figures(records, shown)) figures.push_back(std::move(figure));
   figures.push_back(cosine_figure(records, shown));
   figures.push_back(gap_figure(records, shown));

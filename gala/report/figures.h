@@ -58,6 +58,7 @@ nlohmann::ordered_json chart_base(const std::string& description, int height);
 Figure block_figure(const std::vector<Record>& records);
 Figure rate_figure(const std::vector<Record>& records);
 Figure forgetting_figure(const std::vector<TableSet>& tables);
+Figure rotation_figure(const std::vector<Record>& records);
 Figure cost_figure(const std::vector<TableSet>& tables);
 
 /// A run that stands in the first variant of a table, with the names it has there.

@@ -81,7 +81,7 @@ void print(const Table& table, std::string& out) {
   out += fmt::format("\\bottomrule\n\\end{{tabular}}\n\\caption{{{}", escape_latex(table.caption));
   if (!table.norm.empty()) out += fmt::format(" Norm mode: {}.", escape_latex(table.norm));
   if (!table.rule.empty()) {
-    out += fmt::format(" Hyper-parameters: {}.", escape_latex(table.rule));
+    out += fmt::format(" Hyper-parameters: {}.", escape_latex(rule_words(table.rule)));
   }
   for (const std::string& note : table.notes) out += fmt::format(" {}", escape_latex(note));
   out += fmt::format("}}\n\\label{{tab:{}}}\n\\end{{table}}\n\n", [&] {

@@ -33,7 +33,7 @@ void print(const Table& table, std::string& out) {
     out += fmt::format(" Norm mode of the adapting runs: {}.", escape_markdown(table.norm));
   }
   if (!table.rule.empty()) {
-    out += fmt::format(" Hyper-parameters by the rule {}.", escape_markdown(table.rule));
+    out += fmt::format(" Hyper-parameters: {}.", escape_markdown(rule_words(table.rule)));
   }
   out += "\n\n|";
   for (const std::string& head : table.heads) out += fmt::format(" {} |", escape_markdown(head));

@@ -74,7 +74,7 @@ std::string variant_html(const Table& table, bool shown, Cells& cells) {
     caption += fmt::format(" Norm mode of the adapting runs: {}.", escape_html(table.norm));
   }
   if (!table.rule.empty()) {
-    caption += fmt::format(" Hyper-parameters by the rule {}.", escape_html(table.rule));
+    caption += fmt::format(" Hyper-parameters: {}.", escape_html(rule_words(table.rule)));
   }
   return fmt::format(
       "<div data-variant data-rule=\"{}\" data-norm=\"{}\"{}><p class=\"caption\">{}</p>{}{}</div>",
@@ -88,17 +88,6 @@ std::string set_html(const TableSet& set, Cells& cells) {
     out += variant_html(set.variants[i], i == 0, cells);
   }
   return out + "</div>";
-}
-
-/// A rule in words; anything else as it is.
-std::string spoken(const std::string& value) {
-  static const std::map<std::string, std::string> words = {
-      {"per_loss", "one set for a loss and backbone (per_loss)"},
-      {"per_dataset", "one set for a data set (per_dataset)"},
-      {"training_domain", "by the source’s hold-outs (training_domain)"},
-      {"oracle", "for each target, by its labels (oracle)"}};
-  const auto found = words.find(value);
-  return found == words.end() ? value : found->second;
 }
 
 /// A menu for rule or norm mode, where the tables leave a choice.
@@ -120,7 +109,7 @@ std::string switch_html(const std::vector<TableSet>& tables, const char* name, c
   std::string out = fmt::format("<label>{} <select data-switch=\"{}\" disabled>", label, name);
   for (const std::string& value : values) {
     out += fmt::format("<option value=\"{}\">{}</option>", escape_html(value),
-                       escape_html(spoken(value)));
+                       escape_html(rule_words(value)));
   }
   return out + "</select></label>";
 }
@@ -174,9 +163,11 @@ std::string overview_html(const PageContent& content, Cells& cells) {
     const Table summary = summary_table(content.tables);
     if (!summary.rows.empty()) {
       out += fmt::format(
-          "<h3>{}</h3><p class=\"caption\">{} Below each number stands the paper’s, and the "
-          "difference.</p>{}",
-          escape_html(summary.title), escape_html(summary.caption), table_html(summary, cells));
+                 "<h3>{}</h3><p class=\"caption\">{} Below each number stands the paper’s, and the "
+                 "difference.</p>{}",
+                 escape_html(summary.title), escape_html(summary.caption),
+                 table_html(summary, cells)) +
+             notes_html(summary.notes);
     }
   }
   return out + notes_html(content.notes) + "</section>";

@@ -32,12 +32,6 @@ class LayerSets {
 
 constexpr int kDigits = 4;  // enough to draw
 
-/// Gaps and thresholds of other selectors are not those of cosines. A trace does not tell its selector.
-bool chooses_by_cosine(const Record& record) {
-  const std::string& select = record.spec.select;
-  return select.empty() || select == "gala" || select.starts_with("gala:");
-}
-
 Json series_of(const Record& record, LayerSets& sets) {
   Json json = {{"layer_set", sets.number(record)},
                {"chosen", Json::array()},
@@ -49,6 +43,7 @@ Json series_of(const Record& record, LayerSets& sets) {
     json["path"].push_back(rounded(layer.path, kDigits));
     json["net"].push_back(rounded(layer.net, kDigits));
   }
+  // Gaps and thresholds of other selectors are not those of cosines.
   const bool by_cosine = chooses_by_cosine(record);
   const GapSummary gap = by_cosine ? record.gap : GapSummary{};
   json["gap"] = {{"steps", gap.steps}, {"zero", gap.zero}, {"decades", gap.decades}};

@@ -114,12 +114,21 @@ void set_run(Columns& columns, const Record& record) {
   if (record.held_out) set_scores(columns, "held_out", {*record.held_out});
   if (record.source) {
     set_scores(columns, "source_before", record.source->before);
+    if (!record.source->before_in_norm.empty()) {
+      set_scores(columns, "source_in_norm", record.source->before_in_norm);
+    }
     set_scores(columns, "source_after", record.source->after);
   }
   if (!record.validation.empty()) set_scores(columns, "validation", record.validation);
   columns.set("steps", "", record.steps);
   columns.set("refused", "", record.refused);
   columns.set("skipped", "", record.skipped);
+  if (const std::optional<Rotation> rotation = rotation_of(record)) {
+    set_all(columns, "rotation",
+            {{"choices", rotation->choices},
+             {"repeats", rotation->repeats},
+             {"by_chance", rounded(rotation->by_chance, kDigits)}});
+  }
   set_guard(columns, record.guard);
   set_cost(columns, record.cost);
   set_all(columns, "provenance", cleaned(record.provenance));

@@ -32,6 +32,20 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
+/// Whether a run's norm mode is not the source's, so that its forgetting has two parts.
+bool changes_norm(const std::vector<const PoolRun*>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const PoolRun* run) {
+    return run->record->source && !run->record->source->before_in_norm.empty();
+  });
+}
+
+/// Columns of one place: score, forgetting, and where the norm mode changes, forgetting within it.
+struct Lane {
+  Place place;
+  bool error = false;
+  bool in_norm = false;
+};
+
 /// The order of a plan's rows as far as records tell it: as they first appear, but rows that differ in a
 /// number alone by that number, since runs that are made at once are recorded as they end. Plain numbers
 /// come before words.
@@ -91,20 +105,29 @@ Table plan_table(const Pool& pool, const std::string& plan) {
   const bool grouped = std::any_of(lines.begin(), lines.end(),
                                    [](const Line& line) { return !std::get<0>(line).empty(); });
   if (!grouped) table.heads.erase(table.heads.begin());
-  bool errors = false;
+  bool errors = false, in_norm = false;
+  std::vector<Lane> lanes;
   for (const Place& place : places) {
-    const bool error =
-        is_continual(pool.find({.backbone = place.backbone, .dataset = place.dataset}));
-    errors = errors || error;
+    const auto runs = pool.find({.backbone = place.backbone, .dataset = place.dataset});
+    const Lane& lane = lanes.emplace_back(Lane{place, is_continual(runs), changes_norm(runs)});
+    errors = errors || lane.error;
+    in_norm = in_norm || lane.in_norm;
     const std::string over = fmt::format("{}, {}", place.dataset, place.backbone);
     table.columns.push_back(
-        {.name = error ? "Error" : "Accuracy", .over = over, .higher_is_better = !error});
+        {.name = lane.error ? "Error" : "Accuracy", .over = over, .higher_is_better = !lane.error});
     table.columns.push_back({.name = "Forget.", .over = over, .higher_is_better = false});
+    if (lane.in_norm) {
+      table.columns.push_back(
+          {.name = "Forget., same norm", .over = over, .higher_is_better = false});
+    }
   }
   table.caption = fmt::format(
-      "{}, and drop on the source after adaptation (%). ± is the sample standard deviation over "
+      "{}, and drop on the source after adaptation (%){}. ± is the sample standard deviation over "
       "trials, or over the domains of a single run.",
-      errors ? "Error" : "Accuracy");
+      errors ? "Error" : "Accuracy",
+      in_norm ? ": from the source model with its own statistics, and from the source model in the "
+                "norm mode of the run, which leaves what the moved parameters cost"
+              : "");
   std::vector<int> block;  // of each row
   for (const auto& [group, loss, name] : lines) {
     const bool same =
@@ -116,16 +139,18 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     row.group = group;
     row.method = name;
     row.border = !same;
-    for (std::size_t c = 0; c < table.columns.size(); c += 2) {
-      const PoolQuery query{places[c / 2].backbone, loss, plain_name(group), plain_row(name),
-                            places[c / 2].dataset};
-      const bool error = !table.columns[c].higher_is_better;
+    for (const Lane& lane : lanes) {
+      const PoolQuery query{lane.place.backbone, loss, plain_name(group), plain_row(name),
+                            lane.place.dataset};
       const std::vector<const PoolRun*> runs = pool.find(query);
-      row.cells.push_back(mean_cell(runs, error ? error_of : accuracy_of, 100));
-      set_deviation(row.cells.back(), runs, error);
+      row.cells.push_back(mean_cell(runs, lane.error ? error_of : accuracy_of, 100));
+      set_deviation(row.cells.back(), runs, lane.error);
       explain_missing(row.cells.back(), pool, query);
       row.cells.push_back(mean_cell(
           runs, [](const PoolRun& run) { return run.record->forgetting(); }, 100));
+      if (!lane.in_norm) continue;
+      row.cells.push_back(mean_cell(
+          runs, [](const PoolRun& run) { return run.record->forgetting_in_norm(); }, 100));
     }
     table.rows.push_back(std::move(row));
   }

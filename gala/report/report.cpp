@@ -65,6 +65,12 @@ std::map<std::string, CosineSummary> read_traces(const Store& store,
   return cosines;
 }
 
+/// After the tables of results: what GALA's choices look like, where there are any.
+void add_rotation(const std::vector<Record>& records, std::vector<TableSet>& tables) {
+  Table table = rotation_table(records);
+  if (!table.rows.empty()) tables.push_back({table.id, {std::move(table)}});
+}
+
 std::string store_page(const Store& store, std::vector<TableSet> tables) {
   const std::vector<Record>& records = store.records();
   PageContent content{.title = "What layer selection does to a network that adapts",
@@ -80,6 +86,7 @@ std::string store_page(const Store& store, std::vector<TableSet> tables) {
                       .with_summary = true,
                       .notes = {}};
   content.tables = std::move(tables);
+  add_rotation(records, content.tables);
   content.cosines = read_traces(store, content.notes);
   return make_page(content);
 }
@@ -99,6 +106,7 @@ std::string trace_report(const std::filesystem::path& path, ReportFormat format,
                  {"Layers", fmt::format("{}", run.layers.size())},
                  {"No layer passed", fmt::format("{}", run.skipped)},
                  {"Refused", fmt::format("{}", run.refused)},
+                 {"Repeats in a window", run.rotation ? run.rotation->repeats_text() : "not known"},
                  {"Accuracy", run.domains.empty() ? std::string("not known")
                                                   : fmt::format("{:.2f} %", 100 * run.accuracy())},
                  {"Median step", fmt::format("{:.1f} ms", run.cost.step_median)}},
@@ -127,6 +135,7 @@ Report make_report(const std::filesystem::path& input, ReportFormat format,
   }
   Table summary = summary_table(tables);
   tables.insert(tables.begin(), {summary.id, {std::move(summary)}});
+  add_rotation(store.records(), tables);
   keep_chosen(tables, choice);
   return {print(tables, format, choice), store.repairs()};
 }

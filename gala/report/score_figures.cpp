@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -157,14 +158,15 @@ struct GainPanel {
 /// Of a table: points of rows that adapt, against the source model of their group and column. Groups
 /// without one, such as those of a sweep, are left out.
 std::vector<GainPanel> gain_panels(const Table& table, std::size_t column) {
-  const auto numbers = [&](const Row& row) -> std::optional<std::pair<double, double>> {
-    std::vector<double> accuracy, forgetting;
+  const auto numbers = [&](const Row& row) -> std::optional<std::array<double, 3>> {
+    std::vector<double> accuracy, forgetting, in_norm;
     for (const Record* record : row.cells[column].runs) {
       accuracy.push_back(100 * record->accuracy());
       if (const auto lost = record->forgetting()) forgetting.push_back(100 * *lost);
+      if (const auto lost = record->forgetting_in_norm()) in_norm.push_back(100 * *lost);
     }
     if (accuracy.empty() || forgetting.size() != accuracy.size()) return std::nullopt;
-    return std::pair{mean(accuracy), mean(forgetting)};
+    return std::array{mean(accuracy), mean(forgetting), mean(in_norm)};
   };
   const Row* source = nullptr;
   std::vector<GainPanel> panels;
@@ -184,8 +186,9 @@ std::vector<GainPanel> gain_panels(const Table& table, std::size_t column) {
     panel.values.push_back({{"method", row.method},
                             {"loss", row.loss.empty() ? "none" : row.loss},
                             {"backbone", row.cells[column].runs.front()->labels.backbone},
-                            {"gain", mine->first - mean(before)},
-                            {"forgetting", mine->second}});
+                            {"gain", (*mine)[0] - mean(before)},
+                            {"forgetting", (*mine)[1]},
+                            {"same_norm", (*mine)[2]}});
     add_name(panel.methods, row.method);
   }
   return panels;
@@ -208,26 +211,28 @@ Json gain_spec(const GainPanel& panel, const std::string& label) {
          {"mark", {{"type", "rule"}, {"style", "border"}}},
          {"encoding", {{channel, {{"field", field}, {"type", "quantitative"}}}}}});
   }
-  spec["layer"].push_back({{"mark", {{"type", "point"}, {"filled", true}, {"size", 90}}},
-                           {"encoding",
-                            {{"x", x},
-                             {"y", y},
-                             {"color",
-                              {{"field", "method"},
-                               {"type", "nominal"},
-                               {"title", nullptr},
-                               {"scale", method_colours(panel.methods)}}},
-                             {"shape",
-                              {{"field", "loss"},
-                               {"type", "nominal"},
-                               {"title", nullptr},
-                               {"legend", {{"orient", "bottom"}}}}},
-                             {"tooltip",
-                              {{{"field", "method"}},
-                               {{"field", "loss"}},
-                               {{"field", "backbone"}},
-                               {{"field", "gain"}, {"format", ".2f"}},
-                               {{"field", "forgetting"}, {"format", ".2f"}}}}}}});
+  spec["layer"].push_back(
+      {{"mark", {{"type", "point"}, {"filled", true}, {"size", 90}}},
+       {"encoding",
+        {{"x", x},
+         {"y", y},
+         {"color",
+          {{"field", "method"},
+           {"type", "nominal"},
+           {"title", nullptr},
+           {"scale", method_colours(panel.methods)}}},
+         {"shape",
+          {{"field", "loss"},
+           {"type", "nominal"},
+           {"title", nullptr},
+           {"legend", {{"orient", "bottom"}}}}},
+         {"tooltip",
+          {{{"field", "method"}},
+           {{"field", "loss"}},
+           {{"field", "backbone"}},
+           {{"field", "gain"}, {"format", ".2f"}},
+           {{"field", "forgetting"}, {"format", ".2f"}},
+           {{"field", "same_norm"}, {"format", ".2f"}, {"title", "forgetting, same norm"}}}}}}});
   return spec;
 }
 
@@ -249,13 +254,14 @@ Figure forgetting_figure(const std::vector<TableSet>& tables) {
       "forgetting",
       "Forgetting against gain",
       "What adaptation gains on the target, and what it costs on the source. To the right "
-      "is better, low is better.",
+      "is better, low is better. Forgetting is counted from the source model with its own "
+      "statistics; the pointer shows what is left when both have the statistics of the run.",
       {}};
   constexpr std::size_t kMost = 12;
   for (const Table* table : method_tables(tables)) {
     for (std::size_t c = 0; c < table->columns.size(); ++c) {
       const Column& column = table->columns[c];
-      if (column.name == "Mean" || column.name == "Forget.") continue;
+      if (column.name == "Mean" || column.name.starts_with("Forget.")) continue;
       for (const GainPanel& panel : gain_panels(*table, c)) {
         if (panel.values.size() < 2 || figure.charts.size() == kMost) continue;
         std::string label =

@@ -81,6 +81,11 @@ std::string deviation_text(const Cell& cell) {
                                                           : "";
 }
 
+std::string rule_words(const std::string& rule) {
+  SelectionRule known{};
+  return parse_value(rule, known) ? fmt::format("{} ({})", rule_text(known), rule) : rule;
+}
+
 std::string difference_text(double difference, int digits) {
   const std::string size = fmt::format("{:.{}f}", std::abs(difference), digits);
   if (size.find_first_not_of("0.") == std::string::npos) return "±" + size;

@@ -79,6 +79,8 @@ void mark_best(Table& table, const std::vector<int>& block);
 std::string value_text(const Cell& cell, const Column& column);
 /// "0.6"; empty without a deviation.
 std::string deviation_text(const Cell& cell);
+/// A rule for hyper-parameters in words, with its name; anything else as it is.
+std::string rule_words(const std::string& rule);
 /// "+1.46" or "-0.30", with a real minus sign.
 std::string difference_text(double difference, int digits);
 

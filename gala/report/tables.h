@@ -30,6 +30,9 @@ Table study_table(const Pool& pool);
 Table condition_table(const Pool& pool);
 Table condition_detail_table(const Pool& pool);
 Table reset_table(const Pool& pool);
+/// Of GALA's runs that move one layer at a time, by their settings: how often a choice repeats a layer
+/// within its window.
+Table rotation_table(const std::vector<Record>& records);
 /// For a plan that is no table of the paper: groups and rows down, data sets across.
 Table plan_table(const Pool& pool, const std::string& plan);
 

@@ -36,6 +36,12 @@ constexpr std::array<std::string_view, 2> enum_names(MomentsAtReset) {
 ///    every layer by opening_scale · u (or, with opening_rate, by min(1, opening_rate / learning
 ///    rate) · u), and the threshold is not asked. With opening_ramp the scale of opening step k is
 ///    further multiplied by k / (opening_steps + 1). The cosine always uses the unscaled u.
+///  - **At the default opening the criterion is close to a rotation.** A layer that took the opening
+///    step alone has a TD so small that its cosine is 1 but for about 1e-4, whatever the direction of
+///    u; once it has moved by a whole update, the cosine of two updates counts, and it falls behind
+///    those that have not. So hardly any layer moves twice in a window, none fails the threshold, and
+///    the criterion decides the order and, where layers outnumber steps, who is left out. `gala report
+///    results --table rotation` counts it.
 ///  - After a small opening step, layers that have hardly moved all score nearly 1 and the choice
 ///    hangs on the last digits: hence exact sums in double, and a fixed order among ties. Cosines
 ///    within `tie` of the largest are a tie: the larger |u| wins, then the earlier layer.

@@ -2,8 +2,14 @@
 
 namespace gala {
 
-RandomSelector::RandomSelector(const Options&, std::uint64_t seed)
-    : seed_(seed), random_(seed, "selector random") {}
+RandomSelector::RandomSelector(const Options& options, std::uint64_t seed)
+    : options_(options), seed_(seed), random_(seed, name_) {}
+
+void RandomSelector::name_run(const std::string& run) {
+  if (options_.draws != RandomDraws::kRun) return;
+  name_ = "selector random " + run;
+  reset();
+}
 
 std::vector<double> RandomSelector::select(const Proposal& proposal) {
   std::vector<double> weights(proposal.layers.size(), 0.0);
@@ -12,7 +18,7 @@ std::vector<double> RandomSelector::select(const Proposal& proposal) {
 }
 
 void RandomSelector::reset() {
-  random_ = Random(seed_, "selector random");
+  random_ = Random(seed_, name_);
 }
 
 void RandomSelector::save(State& state) const {

@@ -1,22 +1,41 @@
 #pragma once
+#include <array>
+#include <string>
+
 #include "gala/base/random.h"
 #include "gala/select/selector.h"
 
 namespace gala {
 
-/// One layer a step, drawn evenly.
+enum class RandomDraws { kSeed, kRun };
+constexpr std::array<std::string_view, 2> enum_names(RandomDraws) {
+  return {"seed", "run"};
+}
+
+/// One layer a step, drawn evenly. By default the draws depend on the seed alone: runs that share a seed
+/// and have as many layers draw the same ones, whatever their data and loss. With draws=run they depend
+/// on the name of the run as well (AdapterOptions::run), so that rows of a table are independent.
 class RandomSelector : public Selector {
  public:
-  using Options = NoOptions;
-  RandomSelector(const Options&, std::uint64_t seed);
+  struct Options {
+    RandomDraws draws = RandomDraws::kSeed;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("draws", &Options::draws, "one sequence for a seed, or one for a seed and run");
+    }
+  };
+  RandomSelector(const Options& options, std::uint64_t seed);
   bool reads_values() const override { return false; }
+  void name_run(const std::string& run) override;
   std::vector<double> select(const Proposal& proposal) override;
   void reset() override;
   void save(State& state) const override;
   void load(const State& state) override;
 
  private:
+  Options options_;
   std::uint64_t seed_;
+  std::string name_ = "selector random";  ///< of the sequence
   Random random_;
 };
 

@@ -19,7 +19,9 @@ constexpr Entry line(std::string_view name, std::string_view summary) {
 }
 
 constexpr Entry kSelectors[] = {
-    line<GalaSelector>("gala", "the layer whose update points along its recent displacement"),
+    line<GalaSelector>("gala",
+                       "the layer whose update points along its recent displacement; with a small "
+                       "opening nearly a rotation over the layers"),
     line<AllSelector>("all", "every layer at every step"),
     line<NoneSelector>("none", "nothing moves: the source model, or batch statistics alone"),
     line<FixedSelector>("fixed", "the same named layers at every step"),

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "gala/base/registry.h"
@@ -53,6 +54,9 @@ class Selector {
   /// One weight in [0, 1] for each layer.
   virtual std::vector<double> select(const Proposal& proposal) = 0;
 
+  /// Learns which run this is, for selectors that draw: equal runs have equal names. Called once,
+  /// before the first choice.
+  virtual void name_run(const std::string&) {}
   /// Learns the layers it will choose from. Called once, before the first choice; throws ConfigError
   /// when its options do not fit them.
   virtual void attach(const LayerPartition&) {}

@@ -73,6 +73,16 @@ TEST(Record, MetricsFollowFromTheScores) {
   EXPECT_DOUBLE_EQ(*record.validation_accuracy(), 0.85);
 }
 
+TEST(Record, ForgettingIsAlsoCountedWithinTheNormModeOfTheRun) {
+  Record record = test::sample_record();
+  EXPECT_EQ(record.forgetting_in_norm(), record.forgetting());
+  EXPECT_FALSE(record.to_json()["metrics"].contains("forgetting_in_norm"));
+  record.source->before_in_norm = {{"x", 10, 8}, {"y", 10, 7}};
+  EXPECT_DOUBLE_EQ(*record.forgetting(), 0.2);
+  EXPECT_DOUBLE_EQ(*record.forgetting_in_norm(), 0.1);
+  EXPECT_DOUBLE_EQ(record.to_json()["metrics"]["forgetting_in_norm"].get<double>(), 0.1);
+}
+
 TEST(Record, LeavesOutWhatIsNotDefined) {
   Record record = test::sample_record();
   record.held_out.reset();

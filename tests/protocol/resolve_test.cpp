@@ -40,6 +40,16 @@ TEST_F(ResolveTest, EqualRunsAreOneRun) {
   EXPECT_FALSE(runs[0].trace);
 }
 
+TEST_F(ResolveTest, AnOptionThatCameLaterLeavesOlderKeysAlone) {
+  const auto runs = ready(continual(),
+                          "[[row]]\nname = \"Seed\"\nselect = \"random\"\n"
+                          "[[row]]\nname = \"Named\"\nselect = \"random:draws=seed\"\n"
+                          "[[row]]\nname = \"Run\"\nselect = \"random:draws=run\"\n");
+  ASSERT_EQ(runs.size(), 2u);  // the default, named or not, is one run
+  EXPECT_EQ(runs[0].spec.select, "random");
+  EXPECT_EQ(runs[1].spec.select, "random:draws=run");
+}
+
 TEST_F(ResolveTest, EveryRunHasAPlaceOfItsOwn) {
   EXPECT_CONTAINS(problem_of(continual(), "[axes]\noptimizer = [\"adam\", \"sgd\"]\n"),
                   "Test, optimizer=sgd: has the place of another run");

@@ -73,7 +73,7 @@ await test('every plot is drawn, nothing is complained of, nothing is asked for'
     plot.querySelectorAll('svg, canvas').length]));
   assert.ok(plots.length >= 25, `${plots.length} plots`);
   for (const [drawn, images] of plots) assert.deepEqual([drawn, images], ['yes', 1]);
-  for (const id of ['time', 'blocks', 'rates', 'forgetting', 'raster', 'counts', 'displacement', 'cosines', 'gap',
+  for (const id of ['rotation', 'time', 'blocks', 'rates', 'forgetting', 'raster', 'counts', 'displacement', 'cosines', 'gap',
                     'cost', 'criterion']) {
     assert.ok(await page.$(`#figure-${id} .plot`), id);
   }

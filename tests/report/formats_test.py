@@ -164,7 +164,7 @@ class Formats(unittest.TestCase):
 
     def test_latex_is_balanced(self):
         text = report(self.store, "--format", "latex", "--rule", "oracle")
-        self.assertIn("Hyper-parameters: oracle.", text)
+        self.assertIn((oracle).", text)
         for name in ("table", "tabular"):
             self.assertEqual(text.count(f"\\begin{{{name}}}"), text.count(f"\\end{{{name}}}"))
         bare = re.sub(r"\\[\\{}&%$#_]", "", text)

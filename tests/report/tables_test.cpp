@@ -310,6 +310,10 @@ TEST(Tables, SayWhatTheNumbersRestOn) {
   // The arrays that `gala corrupt` makes of CIFAR-10's test images.
   record.data_hash = "ab873faadd83c46e0bf7c98f2ddb13fb126c3e5a40afbf60b6d6704107140f80";
   EXPECT_TRUE(said(record, "not the published arrays"));
+  // And of CIFAR-100's.
+  record.data_hash = "973dc8145f320ebf184abe532bce462407acf000c98bf4e128c7a5287669527c";
+  EXPECT_TRUE(said(record, "not the published arrays"));
+  EXPECT_TRUE(said(record, "corruptions of " + record.labels.dataset));
   record.data_hash = "other";
   record.spec.data = "cifar10c:generate=yes";
   EXPECT_TRUE(said(record, "not the published arrays"));
@@ -327,6 +331,71 @@ TEST(Summary, CountsAndTimesAreReadable) {
   for (const auto& [name, text] : describe_records({record})) facts[name] = text;
   EXPECT_EQ(facts["Images answered"], "12.34 million");
   EXPECT_EQ(facts["Run time"], "1.5 h");
+}
+
+TEST(Summary, TheBestOfALineMayBeDoingNothing) {
+  std::vector<Record> records;
+  const auto add = [&](const char* row, const char* loss, std::int64_t correct) {
+    records.push_back(made_up({.plan = "table2",
+                               .row = row,
+                               .loss = loss,
+                               .dataset = "CIFAR-10-C",
+                               .backbone = "WRN-28-10",
+                               .benchmark = "continual"},
+                              correct));
+  };
+  add("Source", "", 500);
+  add("Batch statistics", "", 800);
+  add("All layers", "pseudo_label", 100);
+  add("Random layer", "pseudo_label", 780);
+  add("GALA", "pseudo_label", 790);
+  add("All layers", "shot", 100);
+  add("Random layer", "shot", 820);
+  add("GALA", "shot", 810);
+  const Table summary = summary_table(make_tables(records));
+  const auto best = [&](const char* loss) {
+    const Row& row = row_of(summary, {"CIFAR-10-C", "error", loss, "fixed"});
+    std::vector<std::string> names;
+    for (std::size_t c = 0; c < row.cells.size(); ++c) {
+      if (row.cells[c].best) names.push_back(summary.columns[c].name);
+    }
+    return names;
+  };
+  EXPECT_EQ(best("PL"), std::vector<std::string>{"Batch statistics"});
+  EXPECT_EQ(best("SHOT"), std::vector<std::string>{"Random layer"});
+}
+
+TEST(Summary, ShowsWhatComesOutWithoutTargetLabels) {
+  std::vector<Record> records;
+  const auto add = [&](const char* rate, std::int64_t correct, std::int64_t held) {
+    records.push_back(made_up({.hyper = {{"rate", rate}}}, correct));
+    records.back().validation = {{"v", 100, held}};
+  };
+  records.push_back(made_up({.row = "ERM", .loss = ""}, 700));
+  add("1e-4", 800, 60);
+  add("1e-3", 750, 90);
+  const Table summary = summary_table(make_tables(records));
+  const auto gala = [&](const char* settings) {
+    return row_of(summary, {"PACS, ResNet-18", "accuracy", "PL", settings}).cells.back().value;
+  };
+  EXPECT_NEAR(gala("test labels"), 80, 1e-9);
+  EXPECT_NEAR(gala("no target label"), 75, 1e-9);
+}
+
+TEST(PlanTable, SaysWhatMovedParametersCostApartFromTheStatistics) {
+  std::vector<Record> records = {made_up({.plan = "mine"}, 700)};
+  const auto columns = [&] {
+    const auto tables = make_tables(records);
+    return find(tables, "plan-mine").variants[0].columns.size();
+  };
+  EXPECT_EQ(columns(), 2U);  // source statistics: one number says all
+  records[0].source = SourceScores{false, {{"x", 100, 90}}, {{"x", 100, 84}}, {{"x", 100, 80}}};
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  ASSERT_EQ(table.columns.size(), 3U);
+  EXPECT_EQ(table.columns[2].name, "Forget., same norm");
+  EXPECT_NEAR(table.rows[0].cells[1].value, 10, 1e-9);
+  EXPECT_NEAR(table.rows[0].cells[2].value, 4, 1e-9);
 }
 
 TEST(Summary, SaysWhetherTheOrderIsThePapers) {

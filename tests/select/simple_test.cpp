@@ -77,6 +77,22 @@ TEST(Random, DependsOnItsSeedAndGoesOnFromItsState) {
   EXPECT_EQ(draws(*first), drawn);
 }
 
+TEST(Random, DrawsByRunWhereItIsAskedTo) {
+  const auto maker = three_layers();
+  const auto draws = [&](const char* spec, const std::string& run) {
+    const auto selector = make_selector(Spec::parse(spec), 1);
+    selector->name_run(run);
+    std::vector<Weights> all;
+    for (int i = 0; i < 20; ++i) all.push_back(selector->select(maker.at_step(2)));
+    return all;
+  };
+  // By default the seed is all: records that were made so keep their meaning.
+  EXPECT_EQ(draws("random", "a"), draws("random", "b"));
+  EXPECT_EQ(draws("random", "a"), draws("random:draws=seed", "b"));
+  EXPECT_NE(draws("random:draws=run", "a"), draws("random:draws=run", "b"));
+  EXPECT_EQ(draws("random:draws=run", "a"), draws("random:draws=run", "a"));
+}
+
 TEST(NormAffine, LeavesOutWhatIsNotANorm) {
   ParameterFilter filter;
   make_selector({"norm_affine", {}}, 0)->restrict(filter);

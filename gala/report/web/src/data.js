@@ -23,12 +23,15 @@ function metricsOf(run) {
   const metrics = {accuracy, error: 1 - accuracy};
   if (run.held_out) metrics.generalisation = meanAccuracy(run.held_out);
   if (run.source_before) metrics.forgetting = meanAccuracy(run.source_before) - meanAccuracy(run.source_after);
+  if (run.source_in_norm) {
+    metrics.forgetting_in_norm = meanAccuracy(run.source_in_norm) - meanAccuracy(run.source_after);
+  }
   if (run.validation) metrics.validation = meanAccuracy(run.validation);
   return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)));
 }
 
 const kGroups = ['labels', 'spec', 'guard', 'cost', 'provenance'];
-const kScores = ['domains', 'held_out', 'source_before', 'source_after', 'validation'];
+const kScores = ['domains', 'held_out', 'source_before', 'source_in_norm', 'source_after', 'validation'];
 
 // Runs come column by column: a column is {at: [field] or [group, field], values, of}. Run i has
 // values[of[i]], or values[i] where there is no `of`; -1 or null: it has none.

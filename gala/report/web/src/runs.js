@@ -207,6 +207,11 @@ function partNote(run) {
   return images > 0 && ` The run took at most ${whole(images)} images of each domain, the command takes all.`;
 }
 
+// How far the choices are from a rotation, in which no layer comes twice in a window.
+const repeats = ({choices, repeats: count, by_chance: chance}) =>
+  `${whole(count)} of ${whole(choices)} choices (${percent(count / choices)} %; by chance ${
+    percent(chance / choices)} %)`;
+
 export function runPage(run, index, data) {
   const metrics = run.metrics;
   return h('article', {class: 'run'},
@@ -219,9 +224,12 @@ export function runPage(run, index, data) {
       fact('Accuracy', `${percent(metrics.accuracy)} %`), fact('Error', `${percent(metrics.error)} %`),
       'generalisation' in metrics && fact('Held-out target', `${percent(metrics.generalisation)} %`),
       'forgetting' in metrics && fact('Forgetting', `${percent(metrics.forgetting)} points`),
+      'forgetting_in_norm' in metrics &&
+        fact('Forgetting, same norm', `${percent(metrics.forgetting_in_norm)} points`),
       'validation' in metrics && fact('Validation', `${percent(metrics.validation)} %`),
       fact('Steps', whole(run.steps)), fact('Refused', whole(run.refused)),
       fact('Skipped', whole(run.skipped)),
+      run.rotation && fact('Repeats in a window', repeats(run.rotation)),
       fact('Median step', `${short(stepTime(run))} ms`),
       fact('Peak memory', run.cost.peak_memory
         ? `${bytes(run.cost.peak_memory)} (${run.cost.memory_of})` : 'not known')),
@@ -232,6 +240,7 @@ export function runPage(run, index, data) {
     scoreTable('While adapting', run.domains, 'Scores while adapting'),
     scoreTable('Held-out target, after adaptation', run.held_out, 'Held-out target'),
     scoreTable('Source, before', run.source_before, 'Source before adaptation'),
+    scoreTable('Source in the norm mode of the run, before', run.source_in_norm, 'Source in norm mode'),
     scoreTable('Source, after', run.source_after, 'Source after adaptation'),
     scoreTable('Validation: adapting to the source’s hold-outs', run.validation, 'Validation'),
     guardPart(run.guard),
