@@ -218,7 +218,7 @@ std::string verdict(const std::vector<Contender>& contenders, const Stream& stre
 }
 
 void write_results(const DemoFlags& flags, const std::vector<Contender>& contenders,
-                   const Stream& stream, const std::string& text) {
+                   const Stream& stream, const std::string& text, Failures& failures) {
   const std::filesystem::path folder = flags.out;
   nlohmann::ordered_json json;
   json["stream"] = stream.spec.to_string();
@@ -239,8 +239,12 @@ void write_results(const DemoFlags& flags, const std::vector<Contender>& contend
         contender.milliseconds / static_cast<double>(contender.adapter->totals().batches);
     json["runs"].push_back(run);
   }
-  write_atomically(folder / kNumbers, [&](std::ostream& out) { out << json.dump(2) << '\n'; });
-  write_atomically(folder / kTable, [&](std::ostream& out) { out << text; });
+  const auto write = [&](const char* name, const std::string& content) {
+    failures.attempt(
+        [&] { write_atomically(folder / name, [&](std::ostream& out) { out << content; }); });
+  };
+  write(kNumbers, json.dump(2) + '\n');
+  write(kTable, text);
 }
 
 std::string progress_note(const std::vector<Contender>& contenders, const std::string& domain) {
@@ -297,7 +301,8 @@ int run_demo(const DemoFlags& flags) {
       format_table(terminal_rows(demo_table(copies))) + '\n' + wrap(said, line_width(), 0) + '\n';
   std::cout << text;
   Failures failures;  // the table is said before they are
-  if (failures.attempt([&] { write_results(flags, contenders, stream, text); })) {
+  write_results(flags, contenders, stream, text, failures);
+  if (!failures.any()) {
     std::cout << fmt::format("\nThe table, the numbers and every step lie in {}/\n", flags.out);
   }
   failures.attempt([&] { std::cout << write_page(flags, copies, said); });

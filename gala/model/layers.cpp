@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "gala/base/error.h"
+
 namespace gala {
 
 at::Tensor Convolution::forward(const at::Tensor& input) const {
@@ -35,6 +37,15 @@ at::Tensor ResidualBlock::forward(const at::Tensor& input, const NormPass& pass)
 
 Parameter* LayerBuilder::add(const std::string& module, const char* name, ModuleKind kind,
                              at::IntArrayRef sizes) {
+  // Asked before the memory is: it would be given, and the machine brought to a halt by its use.
+  constexpr std::int64_t kMost = 1'000'000'000;
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  for (const Parameter& parameter : parameters_) count += parameter.value.numel();
+  if (count > kMost) {
+    fail<ConfigError>("the network would have {} parameters up to {} (at most {} are accepted)",
+                      count, module, kMost);
+  }
   parameters_.push_back(
       {module + '.' + name, module, kind, block_, at::zeros(sizes, at::kFloat), stage_});
   return &parameters_.back();

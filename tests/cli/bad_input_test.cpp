@@ -310,8 +310,9 @@ TEST_F(BadInput, LinksThatLeadToThemselves) {
 TEST_F(BadInput, NetworksThatNoMemoryHolds) {
   refuses("inspect --model resnet18:classes=2000000000", {"classes must be from 2 to 1000000"});
   refuses("inspect --model wide_resnet:depth=10,width=1,classes=-1", {"classes must be from 2"});
-  refuses("inspect --model wide_resnet:depth=10,width=1024,classes=1000000",
-          {"cannot be made: there is not enough memory", " GB were asked for"});
+  refuses("inspect --model wide_resnet:depth=10,width=1024",
+          {"parameters up to block1", "at most 1000000000"});
+  refuses("inspect --model resnet50:classes=1000000", {"parameters up to fc", "at most"});
 }
 
 TEST_F(BadInput, TextsWithoutEndAreNotSaidWhole) {

@@ -153,6 +153,8 @@ TEST_F(Files, TheDemoSaysItsTableWhenItFindsNoPlace) {
   EXPECT_EQ(ending.code, 1);
   EXPECT_CONTAINS(ending.out, "gala chooses a layer");
   EXPECT_EQ(ending.err, "error: out/demo.json: writing failed (is the disk full?)\n");
+  EXPECT_TRUE(ending.out.starts_with(read("out/demo.txt")));
+  EXPECT_TRUE(std::filesystem::exists(path("out/report.html")));
 }
 
 }  // namespace
