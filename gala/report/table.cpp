@@ -6,6 +6,9 @@
 #include <set>
 #include <tuple>
 
+#include "gala/base/options.h"
+#include "gala/protocol/selection.h"
+
 namespace gala {
 namespace {
 

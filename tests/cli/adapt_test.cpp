@@ -35,6 +35,13 @@ class Adapt : public GalaProgram {
       "adapt --weights source.safetensors --data arrays:images=x.npy,labels=y.npy --batch-size 8 ";
 };
 
+TEST_F(Adapt, SaysHowOftenAWindowTookALayerTwice) {
+  // Three steps: the opening, and two choices.
+  EXPECT_CONTAINS(adapt("--select gala").out, "repeats    ");
+  EXPECT_CONTAINS(adapt("--select gala").out, " of 2 choices (");
+  EXPECT_EQ(adapt("--select random").out.find("repeats "), std::string::npos);
+}
+
 class EveryLoss : public Adapt, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(EveryLoss, RunsWithEverySelectorAndOptimizer) {

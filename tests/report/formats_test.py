@@ -98,6 +98,27 @@ class Formats(unittest.TestCase):
                     mean = self.cell("table1", rule, norm, f"ResNet-18 / {name} / GALA", "Mean")
                     self.assertEqual((mean["state"], mean["note"], mean["difference"]), ("partial", "PACS only", ""))
 
+    def test_repeats_within_a_window(self):
+        # Counted here from the choices: a step at which several layers move opens a window.
+        choices = repeats = 0
+        for record in self.records:
+            if not record["spec"]["select"].startswith("gala"):
+                continue
+            seen = set()
+            for layer, times in record["choices"]:
+                for _ in range(times):
+                    if layer == -3:
+                        seen.clear()
+                    elif layer >= 0:
+                        choices += 1
+                        repeats += layer in seen
+                        seen.add(layer)
+        [table] = json.loads(report(self.store, "--format", "json", "--table", "rotation"))["tables"]
+        names = [column["name"] for column in table["columns"]]
+        total = lambda name: sum(row["cells"][names.index(name)]["value"] for row in table["rows"])
+        self.assertGreater(repeats, 0)
+        self.assertEqual((total("Choices"), total("Repeats")), (choices, repeats))
+
     def test_blocks(self):
         best, worst, gala = [], [], []
         for environment in ("cartoon", "sketch"):
@@ -164,7 +185,7 @@ class Formats(unittest.TestCase):
 
     def test_latex_is_balanced(self):
         text = report(self.store, "--format", "latex", "--rule", "oracle")
-        self.assertIn((oracle).", text)
+        self.assertIn("(oracle).", text)
         for name in ("table", "tabular"):
             self.assertEqual(text.count(f"\\begin{{{name}}}"), text.count(f"\\end{{{name}}}"))
         bare = re.sub(r"\\[\\{}&%$#_]", "", text)

@@ -68,6 +68,21 @@ TEST_F(TraceFile, BecomesARun) {
   EXPECT_NEAR(trace.cosines.worst[1], 0.8, 1e-9);
 }
 
+TEST_F(TraceFile, SaysHowOftenAWindowTookALayerTwice) {
+  const auto both = [&](const char* chosen) {
+    const bool first = std::string_view(chosen) == R"("a")";
+    return layer("a", 0.9, 3, 1, first) + "," + layer("b", 0.9, 3, 1, !first);
+  };
+  const auto opening = layer("a", 1, 2, 0, 0.5) + "," + layer("b", 1, 4, 0, 0.5);
+  const char *a = R"("a")", *b = R"("b")", *all = R"("a","b")";
+  const std::string window = line(1, 1, opening, all, 0, 5) + line(2, 2, both(a), a, 0.5, 6) +
+                             line(3, 3, both(a), a, 0.5, 6);
+  EXPECT_FALSE(read(window).run.rotation) << "one window may be all there is";
+  const AdaptTrace trace = read(window + line(4, 1, opening, all, 0, 5) +
+                                line(5, 2, both(a), a, 0.5, 6) + line(6, 3, both(b), b, 0.5, 6));
+  EXPECT_EQ(trace.run.rotation, (Rotation{4, 1, 2 * 0.5}));
+}
+
 TEST_F(TraceFile, ALineThatWasCutOffIsPassedOver) {
   const std::string whole = line(1, 1, layer("a", 1, 2, 0, 1), R"("a")", 0, 5);
   EXPECT_EQ(read(whole + whole.substr(0, 40)).run.steps, 1);
