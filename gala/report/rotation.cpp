@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <tuple>
 
 #include "gala/base/error.h"
 #include "gala/report/figures.h"
@@ -117,30 +117,32 @@ Figure rotation_figure(const std::vector<Record>& records) {
                 "criterion then decides the order of the layers, and which are left out.",
                 {}};
   Json values = Json::array();
+  std::map<std::tuple<std::string, std::string, std::string, double>, std::string> rows;
   for (const Turn& turn : turns(records)) {
     if (turn.setting != "default" || turn.record->spec.partition == "block") continue;
     const Labels& labels = turn.record->labels;
-    values.push_back(
-        {{"of", fmt::format("{}, {}, {}, rate {}", labels.dataset, labels.backbone,
-                            loss_name(labels.loss),
-                            spec_number(turn.record->spec.optimizer, "rate").value_or(0))},
-         {"share", share(static_cast<double>(turn.rotation.repeats), turn.rotation)},
-         {"chance", share(turn.rotation.by_chance, turn.rotation)},
-         {"choices", turn.rotation.choices},
-         {"repeats", turn.rotation.repeats},
-         {"plan", labels.plan},
-         {"environment", labels.environment}});
+    const std::string loss = loss_name(labels.loss);
+    const double rate = spec_number(turn.record->spec.optimizer, "rate").value_or(0);
+    std::string& row = rows[{labels.dataset, labels.backbone, loss, rate}];
+    row = fmt::format("{}, {}, {}, rate {}", labels.dataset, labels.backbone, loss, rate);
+    values.push_back({{"of", row},
+                      {"share", share(static_cast<double>(turn.rotation.repeats), turn.rotation)},
+                      {"chance", share(turn.rotation.by_chance, turn.rotation)},
+                      {"choices", turn.rotation.choices},
+                      {"repeats", turn.rotation.repeats},
+                      {"plan", labels.plan},
+                      {"environment", labels.environment}});
   }
   if (values.empty()) return figure;
-  std::set<std::string> rows;
-  for (const Json& value : values) rows.insert(value["of"].get<std::string>());
+  Json order = Json::array();
+  for (const auto& [place, name] : rows) order.push_back(name);
   Json spec = chart_base("Share of choices that repeat a layer within a window, by run",
                          static_cast<int>(40 + 22 * rows.size()));
   spec["data"] = {{"values", values}};
   const Json y = {{"field", "of"},
                   {"type", "nominal"},
                   {"title", nullptr},
-                  {"sort", rows},
+                  {"sort", order},
                   {"axis", {{"labelLimit", 300}, {"grid", true}}}};
   const Json x = {{"field", "share"},
                   {"type", "quantitative"},

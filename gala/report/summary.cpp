@@ -208,11 +208,12 @@ struct SummaryColumn {
 };
 constexpr SummaryColumn kSummaryColumns[] = {{"Source model", "erm", false},
                                              {"Batch statistics", "batchstatistics", false},
-                                             {"All layers", "alllayers", true},
+                                             {"GALA", "gala", true},
                                              {"Random layer", "randomlayer", true},
+                                             {"All layers", "alllayers", true},
                                              {"AutoRGN", "autorgn", true},
-                                             {"AutoSNR", "autosnr", true},
-                                             {"GALA", "gala", true}};
+                                             {"AutoSNR", "autosnr", true}};
+constexpr std::size_t kGalaColumn = 2;
 
 const Row* find_row(const Benchmark& benchmark, const std::string& loss,
                     const SummaryColumn& column) {
@@ -228,7 +229,7 @@ const Row* find_row(const Benchmark& benchmark, const std::string& loss,
   return nullptr;
 }
 
-/// The cells of one line, the best of them marked. GALA's is the last.
+/// The cells of one line, the best of them marked.
 std::vector<Cell> summary_cells(const Benchmark& benchmark, const std::string& loss) {
   std::vector<Cell> cells;
   for (const SummaryColumn& column : kSummaryColumns) {
@@ -256,9 +257,11 @@ void add_lines(const TableSet& set, Table& summary) {
       for (const auto& [loss, rows] : benchmark.losses) {
         const std::string measure =
             table.columns[benchmark.column].higher_is_better ? "accuracy" : "error";
-        Row row{{benchmark.name, measure, loss}, summary_cells(benchmark, loss), first};
+        Row row{{fmt::format("{}: {}", benchmark.name, measure), loss},
+                summary_cells(benchmark, loss),
+                first};
         first = false;
-        const bool chosen = !row.cells.back().hyper.empty();
+        const bool chosen = !row.cells[kGalaColumn].hyper.empty();
         if (!chosen && *rule != 0) continue;
         row.heads.push_back(!chosen ? "fixed" : *rule != 0 ? "no target label" : "test labels");
         summary.rows.push_back(std::move(row));
@@ -277,7 +280,7 @@ Table summary_table(const std::vector<TableSet>& tables) {
       "In %, ± as in the tables below. The best of a line is in bold, doing nothing included. "
       "Settings: fixed before, or chosen from a grid by test labels (the rule per_loss) or without "
       "a target label (training_domain).";
-  summary.heads = {"Benchmark", "Measure", "TTA", "Settings"};
+  summary.heads = {"Benchmark", "TTA", "Settings"};
   summary.of_paper = true;
   for (const SummaryColumn& column : kSummaryColumns) {
     summary.columns.push_back({.name = column.name, .directed = false});
@@ -292,7 +295,9 @@ Table summary_table(const std::vector<TableSet>& tables) {
   for (const Row& row : summary.rows) {
     for (std::size_t c = 0; c < row.cells.size(); ++c) {
       if (row.heads.back() == "fixed" && !row.cells[c].hyper.empty()) {
-        chosen.insert(fmt::format("{} on {}", summary.columns[c].name, row.heads.front()));
+        const std::string& benchmark = row.heads.front();
+        chosen.insert(fmt::format("{} on {}", summary.columns[c].name,
+                                  benchmark.substr(0, benchmark.find(": "))));
       }
     }
   }

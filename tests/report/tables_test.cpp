@@ -354,7 +354,7 @@ TEST(Summary, TheBestOfALineMayBeDoingNothing) {
   add("GALA", "shot", 810);
   const Table summary = summary_table(make_tables(records));
   const auto best = [&](const char* loss) {
-    const Row& row = row_of(summary, {"CIFAR-10-C", "error", loss, "fixed"});
+    const Row& row = row_of(summary, {"CIFAR-10-C: error", loss, "fixed"});
     std::vector<std::string> names;
     for (std::size_t c = 0; c < row.cells.size(); ++c) {
       if (row.cells[c].best) names.push_back(summary.columns[c].name);
@@ -376,7 +376,7 @@ TEST(Summary, ShowsWhatComesOutWithoutTargetLabels) {
   add("1e-3", 750, 90);
   const Table summary = summary_table(make_tables(records));
   const auto gala = [&](const char* settings) {
-    return row_of(summary, {"PACS, ResNet-18", "accuracy", "PL", settings}).cells.back().value;
+    return row_of(summary, {"PACS, ResNet-18: accuracy", "PL", settings}).cells[2].value;
   };
   EXPECT_NEAR(gala("test labels"), 80, 1e-9);
   EXPECT_NEAR(gala("no target label"), 75, 1e-9);
