@@ -78,9 +78,9 @@ TEST(Record, ForgettingIsAlsoCountedWithinTheNormModeOfTheRun) {
   EXPECT_EQ(record.forgetting_in_norm(), record.forgetting());
   EXPECT_FALSE(record.to_json()["metrics"].contains("forgetting_in_norm"));
   record.source->before_in_norm = {{"x", 10, 8}, {"y", 10, 7}};
-  EXPECT_DOUBLE_EQ(*record.forgetting(), 0.2);
-  EXPECT_DOUBLE_EQ(*record.forgetting_in_norm(), 0.1);
-  EXPECT_DOUBLE_EQ(record.to_json()["metrics"]["forgetting_in_norm"].get<double>(), 0.1);
+  EXPECT_NEAR(*record.forgetting(), 0.2, 1e-12);
+  EXPECT_NEAR(*record.forgetting_in_norm(), 0.1, 1e-12);
+  EXPECT_NEAR(record.to_json()["metrics"]["forgetting_in_norm"].get<double>(), 0.1, 1e-12);
 }
 
 TEST(Record, LeavesOutWhatIsNotDefined) {
