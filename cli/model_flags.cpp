@@ -51,7 +51,7 @@ std::unique_ptr<Model> ModelFlags::open(std::vector<std::string>& warnings,
   std::string spec = model;
   if (spec.empty()) {
     if (weights.empty()) fail<ConfigError>("--model or --weights must be given");
-    spec = read_weights(weights).metadata.value("model", "");
+    spec = read_weight_metadata(weights).value("model", "");
     if (spec.empty()) {
       fail<ConfigError>("--weights {}: the file does not name its network; give --model", weights);
     }
@@ -61,10 +61,17 @@ std::unique_ptr<Model> ModelFlags::open(std::vector<std::string>& warnings,
     warnings.push_back(fmt::format(
         "no --weights: the network starts from a random initialisation (seed {}) and knows nothing",
         seed));
-  } else if (!load_weights(*network, weights)) {
-    warnings.push_back(
-        fmt::format("{} does not say how its images are prepared: using the default of {}, {}",
-                    weights, network->spec().name, network->preprocessing().to_json().dump()));
+  } else {
+    const LoadedWeights loaded = load_weights(*network, weights);
+    if (!loaded.prefix.empty()) {
+      warnings.push_back(fmt::format("{}: the prefix \"{}\" is taken off the names of its tensors",
+                                     weights, loaded.prefix));
+    }
+    if (!loaded.preprocessing) {
+      warnings.push_back(
+          fmt::format("{} does not say how its images are prepared: using the default of {}, {}",
+                      weights, network->spec().name, network->preprocessing().to_json().dump()));
+    }
   }
   network->to(target);
   network->set_norm_mode(mode);

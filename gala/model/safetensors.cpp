@@ -1,5 +1,8 @@
 #include "gala/model/safetensors.h"
 
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -7,10 +10,11 @@
 #include <ostream>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "gala/base/error.h"
 #include "gala/base/file.h"
-#include "gala/base/mapped_file.h"
+#include "gala/base/input_file.h"
 #include "gala/base/words.h"
 #include "gala/model/raw_tensor.h"
 
@@ -70,37 +74,37 @@ class HeaderWatch {
   std::size_t items_ = 0;
 };
 
-std::uint64_t read_header_length(const MappedFile& file) {
-  const auto bytes = file.bytes();
-  if (bytes.size() < 8) {
+std::uint64_t read_header_length(const InputFile& file) {
+  if (file.size() < 8) {
     throw FormatError(file.path(), fmt::format("is {} bytes long: too short for a safetensors file",
-                                               bytes.size()));
+                                               file.size()));
   }
   std::uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), 8);
+  file.read(0, std::as_writable_bytes(std::span(&length, 1)));
   if (length > kLargestHeader) {
     throw FormatError(
         file.path(), fmt::format("its header would be {} bytes long (at most {} are accepted): not "
                                  "a safetensors file",
                                  length, kLargestHeader));
   }
-  if (length > bytes.size() - 8) {
+  if (length > file.size() - 8) {
     throw FormatError(
         file.path(), fmt::format("its header of {} bytes goes past the end of the file ({} bytes): "
                                  "the file is cut off or no safetensors file",
-                                 length, bytes.size()));
+                                 length, file.size()));
   }
   return length;
 }
 
-json parse_header(const MappedFile& file, std::uint64_t length) {
-  const auto* begin = reinterpret_cast<const char*>(file.bytes().data() + 8);
-  if (length == 0 || *begin != '{') {
+json parse_header(const InputFile& file, std::uint64_t length) {
+  std::string text(length, '\0');
+  file.read(8, std::as_writable_bytes(std::span(text)));
+  if (!text.starts_with('{')) {
     throw FormatError(file.path(), "its header is not a JSON object: not a safetensors file");
   }
   try {
     HeaderWatch watch(file.path());
-    return json::parse(begin, begin + length, std::ref(watch));
+    return json::parse(text.begin(), text.end(), std::ref(watch));
   } catch (const json::exception& error) {
     throw FormatError(file.path(), fmt::format("its header is not JSON: {}", in_words(error)));
   }
@@ -111,7 +115,6 @@ struct Entry {
   std::string name;
   at::ScalarType type = at::kFloat;
   std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> strides;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
@@ -152,8 +155,8 @@ Entry parse_entry(const std::string& path, const std::string& name, const json& 
     refuse("its data_offsets are not two whole numbers from 0");
   }
   const auto element_size = static_cast<std::int64_t>(c10::elementSize(type->type));
-  const auto strides = contiguous_strides(*sizes, element_size);
-  if (!strides) refuse(fmt::format("its shape [{}] is too large", fmt::join(*sizes, ", ")));
+  if (!contiguous_strides(*sizes, element_size))
+    refuse(fmt::format("its shape [{}] is too large", fmt::join(*sizes, ", ")));
   std::int64_t bytes = element_size;
   for (const auto size : *sizes) bytes *= size;
   const auto begin = offsets->front(), end = offsets->back();
@@ -162,11 +165,7 @@ Entry parse_entry(const std::string& path, const std::string& name, const json& 
     refuse(fmt::format("its data_offsets [{}, {}] hold {} bytes, but {} of shape [{}] takes {}",
                        begin, end, end - begin, type_name, fmt::join(*sizes, ", "), bytes));
   }
-  return {name,
-          type->type,
-          *sizes,
-          *strides,
-          static_cast<std::uint64_t>(begin),
+  return {name, type->type, *sizes, static_cast<std::uint64_t>(begin),
           static_cast<std::uint64_t>(end)};
 }
 
@@ -204,6 +203,47 @@ std::map<std::string, std::string> parse_metadata(const std::string& path, const
     metadata[key] = value.get<std::string>();
   }
   return metadata;
+}
+
+/// Everything before the tensors' bytes, checked.
+struct Header {
+  std::map<std::string, std::string> metadata;
+  std::vector<Entry> tensors;  ///< in file order
+  std::uint64_t data_begin = 0;
+};
+
+Header read_header(const InputFile& file) {
+  const std::uint64_t length = read_header_length(file);
+  Header header;
+  header.data_begin = 8 + length;
+  const json values = parse_header(file, length);
+  for (const auto& [name, value] : values.items()) {
+    if (name == kMetadata) {
+      header.metadata = parse_metadata(file.path(), value);
+    } else {
+      header.tensors.push_back(parse_entry(file.path(), name, value));
+    }
+  }
+  std::sort(header.tensors.begin(), header.tensors.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
+  });
+  check_cover(file.path(), header.tensors, file.size() - header.data_begin);
+  return header;
+}
+
+at::Tensor read_tensor(const InputFile& file, const Entry& entry, std::uint64_t data_begin) {
+  // A byte other than 0 and 1 is no C++ bool, so booleans are read as numbers.
+  at::Tensor tensor;
+  try {
+    tensor = at::empty(entry.sizes, entry.type == at::kBool ? at::kByte : entry.type);
+  } catch (const c10::Error&) {
+    throw FormatError(file.path(), fmt::format("tensor \"{}\": its {} bytes are too many for the "
+                                               "memory",
+                                               entry.name, entry.end - entry.begin));
+  }
+  file.read(data_begin + entry.begin, {static_cast<std::byte*>(tensor.mutable_data_ptr()),
+                                       static_cast<std::size_t>(entry.end - entry.begin)});
+  return entry.type == at::kBool ? tensor.ne(0) : tensor;
 }
 
 std::string_view type_name_for_writing(const NamedTensor& item) {
@@ -244,29 +284,18 @@ std::string make_header(std::span<const NamedTensor> tensors,
 }  // namespace
 
 Safetensors read_safetensors(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  const std::uint64_t length = read_header_length(*file);
-  const json header = parse_header(*file, length);
+  const InputFile file(path);
+  Header header = read_header(file);
   Safetensors result;
-  std::vector<Entry> entries;
-  for (const auto& [name, value] : header.items()) {
-    if (name == kMetadata) {
-      result.metadata = parse_metadata(file->path(), value);
-    } else {
-      entries.push_back(parse_entry(file->path(), name, value));
-    }
-  }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
-  });
-  const auto data = file->bytes().subspan(8 + length);
-  check_cover(file->path(), entries, data.size());
-  for (const Entry& entry : entries) {
-    const Blob blob{data.subspan(entry.begin, entry.end - entry.begin), file};
-    result.tensors.push_back({entry.name, tensor_over(aligned(blob, c10::elementSize(entry.type)),
-                                                      entry.type, entry.sizes, entry.strides, 0)});
+  result.metadata = std::move(header.metadata);
+  for (const Entry& entry : header.tensors) {
+    result.tensors.push_back({entry.name, read_tensor(file, entry, header.data_begin)});
   }
   return result;
+}
+
+std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
+  return read_header(InputFile(path)).metadata;
 }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,

@@ -49,7 +49,7 @@ std::string_view after_last_dot(std::string_view name) {
 
 class CheckpointReader {
  public:
-  explicit CheckpointReader(std::shared_ptr<const MappedFile> file)
+  explicit CheckpointReader(std::shared_ptr<const FileContent> file)
       : path_(file->path()), zip_(std::move(file)) {}
 
   std::vector<NamedTensor> read() {
@@ -350,7 +350,7 @@ Blob CheckpointReader::read_storage(std::string_view name, Id key_id, Id element
 }  // namespace
 
 std::vector<NamedTensor> read_torch_checkpoint(const std::filesystem::path& path) {
-  auto file = MappedFile::open(path);
+  auto file = FileContent::read(path);
   const auto bytes = file->bytes();
   constexpr unsigned char kPickleStart = 0x80;
   if (!bytes.empty() && bytes[0] == kPickleStart) {

@@ -7,14 +7,15 @@
 #include <cstring>
 #include <map>
 #include <optional>
-#include <set>
+#include <span>
 
 #include "gala/base/error.h"
 #include "gala/base/hash.h"
-#include "gala/base/mapped_file.h"
+#include "gala/base/input_file.h"
 #include "gala/base/words.h"
 #include "gala/model/safetensors.h"
 #include "gala/model/torch_checkpoint.h"
+#include "gala/model/weight_match.h"
 
 namespace gala {
 namespace {
@@ -23,12 +24,12 @@ using nlohmann::json;
 
 constexpr const char* kMetadataKey = "gala";
 
-bool looks_like_safetensors(std::span<const unsigned char> bytes) {
-  if (bytes.size() < 9) return false;
+bool looks_like_safetensors(std::string_view start) {
+  if (start.size() < 9) return false;
   std::uint64_t header_length = 0;
-  std::memcpy(&header_length, bytes.data(), sizeof(header_length));
+  std::memcpy(&header_length, start.data(), sizeof(header_length));
   constexpr std::uint64_t kLargestHeader = 100'000'000;
-  return header_length <= kLargestHeader && bytes[8] == '{';
+  return header_length <= kLargestHeader && start[8] == '{';
 }
 
 bool looks_like_torch(std::string_view start) {
@@ -86,30 +87,6 @@ json parse_metadata(const std::string& path, const std::string& text) {
     throw FormatError(path, "\"training\" in its metadata is not the record of a training");
   }
   return metadata;
-}
-
-/// A place for values in a network.
-struct Slot {
-  const std::string& name;
-  const at::Tensor& value;
-};
-
-std::vector<Slot> slots(const Model& model) {
-  std::vector<Slot> all;
-  for (const Parameter& parameter : model.parameters()) {
-    all.push_back({parameter.name, parameter.value});
-  }
-  for (const Buffer& buffer : model.buffers()) all.push_back({buffer.name, buffer.value});
-  return all;
-}
-
-/// "3 missing: a, b, c", cut after ten.
-std::string listed(std::string_view what, const std::vector<std::string>& items) {
-  constexpr std::size_t kMost = 10;
-  const auto end = items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), kMost));
-  return fmt::format(
-      "{} {}: {}{}", items.size(), what, fmt::join(items.begin(), end, ", "),
-      items.size() > kMost ? fmt::format(", and {} more", items.size() - kMost) : "");
 }
 
 bool is_one_per_channel(const at::Tensor& tensor) {
@@ -170,61 +147,10 @@ std::vector<std::string> take_other_head(WeightFile& file, const Model& model) {
   return taken;
 }
 
-/// The file's tensor for each slot, in their order, with every name and shape checked; nothing for
-/// the head's when it `keeps_head`.
-std::vector<at::Tensor> match(const Model& model, const WeightFile& file, const std::string& path,
-                              bool keeps_head) {
-  std::map<std::string_view, at::Tensor> by_name;
-  for (const NamedTensor& item : file.tensors) by_name[item.name] = item.tensor;
-  std::set<std::string_view> kept;
-  for (const Parameter& parameter : model.parameters()) {
-    if (keeps_head && parameter.in_head()) kept.insert(parameter.name);
-  }
-  std::vector<std::string> missing, unexpected, misshapen;
-  std::vector<at::Tensor> matched;
-  std::set<std::string_view> known;
-  for (const Slot& slot : slots(model)) {
-    known.insert(slot.name);
-    const auto found = by_name.find(slot.name);
-    if (found == by_name.end() && kept.contains(slot.name)) {
-      matched.emplace_back();
-      continue;
-    }
-    if (found == by_name.end()) {
-      missing.push_back(slot.name);
-      continue;
-    }
-    const at::Tensor& tensor = found->second;
-    if (tensor.sizes() != slot.value.sizes() || !tensor.is_floating_point()) {
-      misshapen.push_back(fmt::format(
-          "{} is {} [{}] and should be Float [{}]", slot.name, c10::toString(tensor.scalar_type()),
-          fmt::join(tensor.sizes(), ", "), fmt::join(slot.value.sizes(), ", ")));
-    }
-    matched.push_back(tensor);
-  }
-  for (const NamedTensor& item : file.tensors) {
-    // PyTorch counts batches in every norm layer; nothing here needs the count.
-    if (!known.contains(item.name) && !item.name.ends_with("num_batches_tracked")) {
-      unexpected.push_back(item.name);
-    }
-  }
-  std::vector<std::string> problems;
-  if (!missing.empty()) problems.push_back(listed("missing", missing));
-  if (!unexpected.empty()) problems.push_back(listed("unexpected", unexpected));
-  if (!misshapen.empty()) problems.push_back(listed("of another shape or type", misshapen));
-  if (problems.empty()) return matched;
-  const auto made_from = file.metadata.find("model");
-  const std::string origin = made_from != file.metadata.end() && made_from->is_string()
-                                 ? fmt::format(" (they are of {})", made_from->get<std::string>())
-                                 : "";
-  throw FormatError(path, fmt::format("the weights do not fit {}{}: {}", model.spec().to_string(),
-                                      origin, fmt::join(problems, "; ")));
-}
-
 /// Copies as float32 on the CPU, all finite.
 std::vector<at::Tensor> convert(const Model& model, const std::vector<at::Tensor>& tensors,
                                 const std::string& path) {
-  const auto places = slots(model);
+  const auto places = weight_slots(model);
   std::vector<at::Tensor> values;
   for (std::size_t i = 0; i < places.size(); ++i) {
     values.push_back(tensors[i].defined() ? tensors[i].to(at::kFloat) : at::Tensor());
@@ -250,41 +176,55 @@ std::vector<std::string> parse_classes(const json& list, const Model& model,
   return list.get<std::vector<std::string>>();
 }
 
+enum class Format { kSafetensors, kTorch };
+
+/// Throws FormatError when it is neither.
+Format tell_format(const std::filesystem::path& path) {
+  const InputFile file(path);
+  constexpr std::uint64_t kStart = 512;
+  std::string start(static_cast<std::size_t>(std::min(file.size(), kStart)), '\0');
+  file.read(0, std::as_writable_bytes(std::span(start)));
+  if (looks_like_safetensors(start)) return Format::kSafetensors;
+  if (looks_like_torch(start)) return Format::kTorch;
+  refuse_unknown(file.path(), start);
+}
+
+json own_metadata(const std::string& path, const std::map<std::string, std::string>& metadata) {
+  const auto found = metadata.find(kMetadataKey);
+  return found == metadata.end() ? json::object() : parse_metadata(path, found->second);
+}
+
 }  // namespace
 
 WeightFile read_weights(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  const auto bytes = file->bytes();
-  constexpr std::size_t kStart = 512;
-  const std::string_view start(reinterpret_cast<const char*>(bytes.data()),
-                               std::min(bytes.size(), kStart));
   WeightFile result;
-  if (looks_like_safetensors(bytes)) {
+  if (tell_format(path) == Format::kSafetensors) {
     Safetensors content = read_safetensors(path);
     result.tensors = std::move(content.tensors);
-    const auto metadata = content.metadata.find(kMetadataKey);
-    if (metadata != content.metadata.end()) {
-      result.metadata = parse_metadata(path.string(), metadata->second);
-    }
-  } else if (looks_like_torch(start)) {
-    result.tensors = read_torch_checkpoint(path);
+    result.metadata = own_metadata(path.string(), content.metadata);
   } else {
-    refuse_unknown(path.string(), start);
+    result.tensors = read_torch_checkpoint(path);
   }
   return result;
 }
 
+json read_weight_metadata(const std::filesystem::path& path) {
+  if (tell_format(path) != Format::kSafetensors) return json::object();
+  return own_metadata(path.string(), read_safetensors_metadata(path));
+}
+
 namespace {
 
-FirstWeights load(Model& model, const std::filesystem::path& path, bool accept_other_head) {
+LoadedWeights load(Model& model, const std::filesystem::path& path, bool accept_other_head) {
   // Everything that can fail comes before the first change of the network.
   WeightFile file = read_weights(path);
   const std::string name = path.string();
-  FirstWeights result;
+  LoadedWeights result;
+  result.prefix = take_off_prefix(file, model);
   const auto input_norm = take_input_norm(file, model.preprocessing());
   if (accept_other_head) result.not_taken = take_other_head(file, model);
   const bool keeps_head = !result.not_taken.empty();
-  const auto values = convert(model, match(model, file, name, keeps_head), name);
+  const auto values = convert(model, match_weights(model, file, name, keeps_head), name);
   const auto preprocessing = find_preprocessing(file, input_norm, name);
   std::vector<std::string> classes;
   if (const auto found = file.metadata.find("classes");
@@ -293,7 +233,7 @@ FirstWeights load(Model& model, const std::filesystem::path& path, bool accept_o
   }
 
   const at::NoGradGuard no_gradients;
-  const auto places = slots(model);
+  const auto places = weight_slots(model);
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (values[i].defined()) places[i].value.copy_(values[i]);
   }
@@ -305,16 +245,16 @@ FirstWeights load(Model& model, const std::filesystem::path& path, bool accept_o
 
 }  // namespace
 
-bool load_weights(Model& model, const std::filesystem::path& path) {
-  return load(model, path, /*accept_other_head=*/false).preprocessing;
+LoadedWeights load_weights(Model& model, const std::filesystem::path& path) {
+  return load(model, path, /*accept_other_head=*/false);
 }
 
-FirstWeights load_first_weights(Model& model, const std::filesystem::path& path) {
+LoadedWeights load_first_weights(Model& model, const std::filesystem::path& path) {
   return load(model, path, /*accept_other_head=*/true);
 }
 
 std::string first_not_finite(const Model& model) {
-  for (const Slot& slot : slots(model)) {
+  for (const WeightSlot& slot : weight_slots(model)) {
     if (!at::isfinite(slot.value.detach()).all().item<bool>()) return slot.name;
   }
   return {};
@@ -326,7 +266,7 @@ void save_weights(const Model& model, const std::filesystem::path& path,
     fail("{}: not written, since {} holds values that are not finite", path.string(), name);
   }
   std::vector<NamedTensor> tensors;
-  for (const Slot& slot : slots(model)) {
+  for (const WeightSlot& slot : weight_slots(model)) {
     tensors.push_back({slot.name, slot.value.detach().to(options.type)});
   }
   json metadata = {{"model", model.spec().to_string()},
@@ -345,7 +285,7 @@ void save_weights(const Model& model, const std::filesystem::path& path,
 
 std::string weight_hash(const Model& model) {
   Sha256 hash;
-  for (const Slot& slot : slots(model)) {
+  for (const WeightSlot& slot : weight_slots(model)) {
     const at::Tensor values = slot.value.detach().cpu().contiguous();
     hash.update(fmt::format("{} {} [{}]\n", slot.name, c10::toString(values.scalar_type()),
                             fmt::join(values.sizes(), ",")));

@@ -18,22 +18,27 @@ struct WeightFile {
 /// Reads safetensors or a PyTorch checkpoint (told apart by content). Nothing in it is executed.
 WeightFile read_weights(const std::filesystem::path& path);
 
+/// The metadata alone; a PyTorch checkpoint has none. The tensors are not read.
+nlohmann::json read_weight_metadata(const std::filesystem::path& path);
+
+/// What loading a file found, beside the values.
+struct LoadedWeights {
+  bool preprocessing = false;          ///< the file carried it
+  std::string prefix;                  ///< taken off every name, such as "module."; mostly empty
+  std::vector<std::string> not_taken;  ///< tensors of another head, as "fc.weight [1000, 512]"
+};
+
 /// Reads a file into a network: values, preprocessing and class names. A mismatch throws FormatError
 /// that lists missing, unexpected and wrongly shaped names. float16 and bfloat16 become float32.
-/// Buffers `mu` and `sigma` (RobustBench's input normalisation, [1, 3, 1, 1] or [3]) become mean and
-/// std of the preprocessing, unless metadata names it. Returns true when the file carried its
-/// preprocessing.
-bool load_weights(Model& model, const std::filesystem::path& path);
-
-/// What load_first_weights left aside.
-struct FirstWeights {
-  bool preprocessing = false;          ///< the file carried it
-  std::vector<std::string> not_taken;  ///< tensors of the head, as "fc.weight [1000, 512]"
-};
+/// Where no name fits as it stands and all fit behind one prefix, as wrappers put it there (`module.`,
+/// `model.`, `backbone.`), that is taken off. Buffers `mu` and `sigma` (RobustBench's input
+/// normalisation, [1, 3, 1, 1] or [3]) become mean and std of the preprocessing, unless metadata names
+/// it.
+LoadedWeights load_weights(Model& model, const std::filesystem::path& path);
 
 /// Reads a file to start training from. As load_weights, but a head for another number of classes is
 /// left aside, with the names of its classes; the network keeps its own.
-FirstWeights load_first_weights(Model& model, const std::filesystem::path& path);
+LoadedWeights load_first_weights(Model& model, const std::filesystem::path& path);
 
 struct SaveOptions {
   at::ScalarType type = at::ScalarType::Float;         ///< of the numbers in the file

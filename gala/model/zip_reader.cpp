@@ -71,7 +71,7 @@ const unsigned char* ZipReader::at(std::uint64_t offset, std::uint64_t size) con
   return bytes.data() + offset;
 }
 
-ZipReader::ZipReader(std::shared_ptr<const MappedFile> file) : file_(std::move(file)) {
+ZipReader::ZipReader(std::shared_ptr<const FileContent> file) : file_(std::move(file)) {
   const Directory directory = find_directory();
   std::uint64_t offset = directory.begin;
   for (std::uint64_t i = 0; i < directory.count; ++i) read_entry(directory, offset);

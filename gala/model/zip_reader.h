@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "gala/base/mapped_file.h"
+#include "gala/base/input_file.h"
 #include "gala/model/raw_tensor.h"
 
 namespace gala {
@@ -23,7 +23,7 @@ class ZipReader {
     std::uint16_t method = 0;
   };
 
-  explicit ZipReader(std::shared_ptr<const MappedFile> file);
+  explicit ZipReader(std::shared_ptr<const FileContent> file);
 
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
   /// The content of an entry, whose checksum is right. Stored entries are not copied.
@@ -47,7 +47,7 @@ class ZipReader {
   void refuse_overlaps() const;
   Blob inflate(std::string_view name, const Entry& entry) const;
 
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const FileContent> file_;
   std::map<std::string, Entry, std::less<>> entries_;
 };
 

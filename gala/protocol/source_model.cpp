@@ -142,7 +142,7 @@ SourceModel find_source(const RunRequest& request, const fs::path& folder, const
   nlohmann::json metadata;
   const bool there = !source.weights.empty() && source.missing.empty();
   if (there) {
-    metadata = read_weights(source.weights).metadata;
+    metadata = read_weight_metadata(source.weights);
     if (network.empty()) network = metadata.value("model", "");
   }
   if (network.empty()) {

@@ -60,7 +60,7 @@ void save_trained(const Model& model, const TrainingRecord& record,
 std::optional<nlohmann::json> find_record(const std::filesystem::path& path,
                                           const nlohmann::json& settings) {
   if (!std::filesystem::exists(path)) return std::nullopt;
-  const nlohmann::json metadata = read_weights(path).metadata;
+  const nlohmann::json metadata = read_weight_metadata(path);
   const auto training = metadata.find("training");
   if (training == metadata.end() || !training->is_object()) return std::nullopt;
   if (training->value("settings", nlohmann::json()) != settings) return std::nullopt;

@@ -67,7 +67,8 @@ Training open_training(const TrainPlan& plan, Problems& problems) {
         "model.network", [&] { training.model = make_network(plan, training.train); });
     if (made && !plan.model.init.empty()) {
       problems.attempt("model.init", [&] {
-        FirstWeights first = load_first_weights(*training.model, plan.model.init);
+        LoadedWeights first = load_first_weights(*training.model, plan.model.init);
+        training.prefix = std::move(first.prefix);
         training.not_taken = std::move(first.not_taken);
         training.default_preprocessing = !first.preprocessing;
       });

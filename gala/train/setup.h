@@ -19,6 +19,7 @@ struct Training {
       model;  ///< on the CPU, with its first weights and the names of the classes
   DataSource train;
   std::optional<DataSource> evaluation;
+  std::string prefix;                  ///< of the same file, taken off every name
   std::vector<std::string> not_taken;  ///< of the file it starts from: a head of other classes
   bool default_preprocessing =
       false;  ///< the file it starts from does not say how to prepare images

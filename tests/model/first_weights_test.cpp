@@ -34,7 +34,7 @@ TEST(FirstWeights, KeepTheNetworksOwnHeadWhenTheClassesDiffer) {
   save_weights(*source, folder / "ten");
 
   const auto model = network(3, 2), untouched = network(3, 2);
-  const FirstWeights first = load_first_weights(*model, folder / "ten");
+  const LoadedWeights first = load_first_weights(*model, folder / "ten");
   EXPECT_TRUE(first.preprocessing);
   EXPECT_EQ(first.not_taken, (std::vector<std::string>{"fc.weight [10, 64]", "fc.bias [10]"}));
   EXPECT_EQ(model->preprocessing(), preprocessing);
@@ -71,6 +71,18 @@ TEST(FirstWeights, RefuseAnotherNetwork) {
   EXPECT_TRUE(contains(message, "of another shape")) << message;
 }
 
+TEST(FirstWeights, OfAnotherHeadNameTheNetworkThatFits) {
+  const ScratchFolder folder;
+  save_weights(*network(10, 1), folder / "ten");
+  const auto model = network(3, 2);
+  const std::string message =
+      refusal([&](const auto& file) { load_weights(*model, file); }, folder / "ten");
+  EXPECT_TRUE(contains(message,
+                       "only the head differs: they would fit wide_resnet:depth=10,width=1,"
+                       "classes=10"))
+      << message;
+}
+
 TEST(InputNorm, BecomesPreprocessing) {
   const ScratchFolder folder;
   for (const bool flat : {false, true}) {
@@ -84,7 +96,7 @@ TEST(InputNorm, BecomesPreprocessing) {
     Preprocessing expected = model->preprocessing();
     expected.mean = {0.5, 0.25, 0.125};
     expected.std = {0.5, 1, 2};
-    EXPECT_TRUE(load_weights(*model, folder / "x"));
+    EXPECT_TRUE(load_weights(*model, folder / "x").preprocessing);
     EXPECT_EQ(model->preprocessing(), expected);
     EXPECT_EQ(weight_hash(*model), weight_hash(*source));
   }

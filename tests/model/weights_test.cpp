@@ -97,7 +97,7 @@ TEST(Weights, LoadsAPytorchCheckpoint) {
   GALA_REQUIRE_WEIGHT_FIXTURES();
   SmallModel model;
   const void* memory = model.parameters()[0].value.data_ptr();
-  EXPECT_FALSE(load_weights(model, fixture_folder() / "plain.pt"));
+  EXPECT_FALSE(load_weights(model, fixture_folder() / "plain.pt").preprocessing);
   EXPECT_EQ(model.parameters()[0].value.data_ptr(), memory);
   EXPECT_TRUE(model.parameters()[0].value.requires_grad());
   EXPECT_EQ(model.preprocessing(), Preprocessing::imagenet());
@@ -151,7 +151,7 @@ TEST(Weights, SurviveSavingAndLoading) {
   model.set_class_names({"Katze", "Hündin"});
   save_weights(model, folder / "x.safetensors");
   SmallModel other;
-  EXPECT_TRUE(load_weights(other, folder / "x.safetensors"));
+  EXPECT_TRUE(load_weights(other, folder / "x.safetensors").preprocessing);
   EXPECT_EQ(weight_hash(other), weight_hash(model));
   EXPECT_EQ(other.preprocessing(), preprocessing);
   EXPECT_EQ(other.class_names(), model.class_names());
@@ -206,13 +206,59 @@ TEST(Weights, ListEverythingThatDoesNotFit) {
   const std::string message = load_refusal(model, folder / "x");
   for (const char* part :
        {"do not fit small (they are of tiny:depth=3): ", "1 missing: 0.weight; ",
-        "12 unexpected: extra0, extra1, ", "extra9, and 2 more; ",
+        "12 unexpected: extra0, extra1, extra2, and 9 more; ",
         "2 of another shape or type: 3.weight is Float [3, 4] and should be Float [2, 4], "
         "3.bias is Long [2] and should be Float [2]"}) {
     EXPECT_TRUE(contains(message, part)) << part << "\n" << message;
   }
-  EXPECT_FALSE(contains(message, "extra10"));
+  EXPECT_FALSE(contains(message, "extra3"));
   EXPECT_FALSE(contains(message, "num_batches_tracked"));
+}
+
+std::vector<NamedTensor> behind(const std::string& prefix, std::vector<NamedTensor> tensors) {
+  for (auto& item : tensors) item.name = prefix + item.name;
+  return tensors;
+}
+
+TEST(Weights, LoseThePrefixOfAWrapper) {
+  const ScratchFolder folder;
+  SmallModel expected;
+  write_safetensors(folder / "plain", good_tensors(), {});
+  EXPECT_EQ(load_weights(expected, folder / "plain").prefix, "");
+  for (const char* prefix : {"model.", "module.", "backbone.", "net.", "model.encoder."}) {
+    auto tensors = behind(prefix, good_tensors());
+    tensors.push_back({std::string(prefix) + "1.num_batches_tracked", at::ones({}, at::kLong)});
+    tensors.push_back({std::string(prefix) + "mu", at::full({3}, 0.25)});
+    tensors.push_back({std::string(prefix) + "sigma", at::full({3}, 0.5)});
+    write_safetensors(folder / "x", tensors, {});
+    SmallModel model;
+    const LoadedWeights loaded = load_weights(model, folder / "x");
+    EXPECT_EQ(loaded.prefix, prefix);
+    EXPECT_TRUE(loaded.preprocessing);
+    EXPECT_EQ(model.preprocessing().mean[0], 0.25);
+    EXPECT_EQ(weight_hash(model), weight_hash(expected));
+  }
+}
+
+TEST(Weights, SayWhyTheirNamesDoNotFit) {
+  const ScratchFolder folder;
+  SmallModel model;
+  const auto said = [&](const std::vector<NamedTensor>& tensors) {
+    write_safetensors(folder / "x", tensors, {});
+    return load_refusal(model, folder / "x");
+  };
+  auto two = behind("model.", good_tensors());
+  for (auto& item : behind("ema.", good_tensors())) two.push_back(item);
+  EXPECT_TRUE(contains(said(two), "every name is there behind \"ema.\" and behind \"model.\""))
+      << said(two);
+  EXPECT_LT(said(two).size(), 500u);
+  const std::string other = said({{"features.0.weight", at::ones({4})}});
+  EXPECT_TRUE(contains(other, "8 missing: 0.weight, 0.bias, 1.weight, and 5 more")) << other;
+  EXPECT_TRUE(contains(other, "no name is one of small's: is it another network?")) << other;
+  // A prefix is no reason to leave out a name that fits nowhere.
+  auto more = behind("model.", good_tensors());
+  more.push_back({"criterion.weight", at::ones({2})});
+  EXPECT_TRUE(contains(said(more), "1 unexpected: criterion.weight")) << said(more);
 }
 
 TEST(Weights, AFailedLoadChangesNothing) {
@@ -253,7 +299,7 @@ TEST(Weights, AFailedLoadChangesNothing) {
   refused(good, R"({"preprocessing": 3})", "must be a JSON object");
 
   write_safetensors(folder / "x", good, {});
-  EXPECT_FALSE(load_weights(model, folder / "x"));
+  EXPECT_FALSE(load_weights(model, folder / "x").preprocessing);
   EXPECT_NE(weight_hash(model), before);
 }
 
@@ -263,7 +309,7 @@ TEST(Weights, FitTheNetworksOfTheZoo) {
   const auto other = make_model(Spec::parse("wide_resnet:depth=10,width=1,classes=5"), 2);
   ASSERT_NE(weight_hash(*model), weight_hash(*other));
   save_weights(*model, folder / "x");
-  EXPECT_TRUE(load_weights(*other, folder / "x"));
+  EXPECT_TRUE(load_weights(*other, folder / "x").preprocessing);
   EXPECT_EQ(weight_hash(*model), weight_hash(*other));
   const auto more_classes = make_model(Spec::parse("wide_resnet:depth=10,width=1,classes=6"), 2);
   EXPECT_TRUE(contains(load_refusal(*more_classes, folder / "x"),
