@@ -38,6 +38,19 @@ std::string read_value(std::string_view text, std::size_t& at) {
   return value;
 }
 
+/// Where something else than an option follows a comma, the comma may belong to the value before it.
+std::string comma_hint(const Spec& spec, std::string_view rest) {
+  if (spec.options.empty() || rest.find('"') != std::string_view::npos) return "";
+  Spec meant = spec;
+  const std::size_t end = std::min(rest.find(','), rest.size());
+  meant.options.back().second.append(",").append(rest.substr(0, end));
+  return fmt::format(
+      "; a value that holds a comma is written in double quotes, and all of it in single quotes "
+      "for "
+      "the shell: '{}{}'",
+      meant.to_string(), end < rest.size() ? ",..." : "");
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -71,7 +84,8 @@ Spec Spec::parse(std::string_view text) {
     const std::string key(text.substr(at, equals == std::string_view::npos ? equals : equals - at));
     if (equals == std::string_view::npos || key.empty() ||
         key.find_first_of(",:\" \t\n") != std::string::npos) {
-      fail<ConfigError>("\"{}\": expected key=value at position {}", in_brief(text), at);
+      fail<ConfigError>("\"{}\": expected key=value at position {}{}", in_brief(text), at,
+                        in_brief(comma_hint(spec, text.substr(at))));
     }
     if (spec.find(key))
       fail<ConfigError>("\"{}\": option {} is given twice", in_brief(text), in_brief(key));

@@ -37,6 +37,25 @@ TEST(Spec, RefusesMalformedText) {
   }
 }
 
+TEST(Spec, ExplainsACommaInAValue) {
+  const auto said = [](const char* text) -> std::string {
+    try {
+      Spec::parse(text);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_NE(said("folder:path=a,b/c").find("double quotes"), std::string::npos);
+  EXPECT_NE(said("folder:path=a,b/c").find("'folder:path=\"a,b/c\"'"), std::string::npos)
+      << said("folder:path=a,b/c");
+  EXPECT_NE(said("arrays:images=x,1.npy,labels=y.npy").find("'arrays:images=\"x,1.npy\",...'"),
+            std::string::npos)
+      << said("arrays:images=x,1.npy,labels=y.npy");
+  EXPECT_EQ(Spec::parse("folder:path=\"a,b/c\"").options[0].second, "a,b/c");
+  EXPECT_EQ(said("folder:path").find("double quotes"), std::string::npos);
+}
+
 TEST(Nearest, FindsATypoAndNothingForNonsense) {
   EXPECT_EQ(nearest("treshold", {"window", "threshold"}), "threshold");
   EXPECT_EQ(nearest("zzzzzzzzzz", {"window", "threshold"}), "");
