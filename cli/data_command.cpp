@@ -129,6 +129,7 @@ void add_data_command(CLI::App& program) {
   command->callback([flags] {
     catch_interrupts();
     const DataSource source = open_data(Spec::parse(flags->data));
+    for (const std::string& note : source.notes()) warn(note, flags->quiet);
     try {
       if (flags->list) {
         list(source, *flags);

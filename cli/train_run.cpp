@@ -294,6 +294,9 @@ void TrainRun::print_heading() const {
   std::cerr << fmt::format("model   {} ({} parameters)\n", training.model->spec().to_string(),
                            with_commas(count));
   if (!plan_.model.init.empty()) std::cerr << "init    " << plan_.model.init << '\n';
+  if (!training.prefix.empty()) {
+    std::cerr << fmt::format("        names without their prefix \"{}\"\n", training.prefix);
+  }
   if (!training.not_taken.empty()) {
     std::cerr << fmt::format("        not taken, for the classes are others: {}\n",
                              fmt::join(training.not_taken, ", "));
@@ -303,6 +306,7 @@ void TrainRun::print_heading() const {
                      plan_.model.init, training.model->spec().name,
                      training.model->preprocessing().to_json().dump()));
   }
+  for (const std::string& note : training.train.notes()) warn(note);
   std::cerr << fmt::format("data    {}, augmentation {}\n", training.train.spec.to_string(),
                            format_value(plan_.data.augmentation));
   if (plan_.data.sampling == Sampling::kPerDomain) {

@@ -2,33 +2,48 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "gala/data/dataset.h"
+#include "gala/data/npy.h"
 
 namespace gala {
 
-/// Pictures of one size that lie one after another in memory or in a memory map.
+/// How the values of a picture lie in an array.
+enum class PictureValues {
+  kBytes,    ///< height x width x channels of uint8; the others channels x height x width
+  kHalves,   ///< float16
+  kFloats,   ///< float32
+  kDoubles,  ///< float64
+};
+
+/// Pictures of one size, one after another in memory or in a file, from which each is read when it is
+/// asked for.
 struct PictureArray {
   std::string path;  ///< where they come from
   std::int64_t count = 0, height = 0, width = 0;
-  std::int64_t channels = 3;            ///< 1 or 3; one channel is repeated to three
-  const std::uint8_t* bytes = nullptr;  ///< count x height x width x channels, or
-  const float* floats = nullptr;        ///< count x channels x height x width
-  std::shared_ptr<const void> keeper;   ///< keeps the memory alive
+  std::int64_t channels = 3;  ///< 1 or 3; one channel is repeated to three
+  PictureValues values = PictureValues::kBytes;
+  std::shared_ptr<const std::byte> memory = nullptr;  ///< or else
+  std::shared_ptr<const NpyFile> file = nullptr;
+  std::int64_t first = 0;  ///< the row at which these begin
 
   std::int64_t values_each() const { return height * width * channels; }
-  /// Rows first .. first + rows - 1, sharing the memory. Row numbers begin again at 0.
-  PictureArray rows(std::int64_t first, std::int64_t rows) const;
+  /// Rows begin .. begin + rows - 1, sharing memory or file. Row numbers begin again at 0.
+  PictureArray rows(std::int64_t begin, std::int64_t rows) const;
+  /// The bytes of a picture as they lie there.
+  void read(std::int64_t index, std::span<std::byte> into) const;
 };
 
 /// Takes over pixels that were read into memory.
 PictureArray own_pictures(std::string path, std::vector<std::uint8_t> pixels, std::int64_t height,
                           std::int64_t width, std::int64_t channels);
 
-/// A .npy file as pictures: uint8 of shape (N, H, W), (N, H, W, 1) or (N, H, W, 3), or float32 of
-/// shape (N, 1, H, W) or (N, 3, H, W). Throws FormatError for another type or shape.
+/// A .npy file as pictures: uint8 of shape (N, H, W), (N, H, W, 1) or (N, H, W, 3), or float16,
+/// float32 or float64 of shape (N, 1, H, W) or (N, 3, H, W). One in Fortran order is read to memory.
+/// Throws FormatError for another type or shape, and for three dimensions that may be one picture.
 PictureArray read_picture_array(const std::filesystem::path& path);
 
 /// Pictures with a label each, or with none at all.
@@ -47,6 +62,8 @@ class ArrayDataset : public Dataset {
   void hash_item(std::int64_t index, Sha256& hash) const override;
 
  private:
+  void read_floats(std::int64_t index, std::vector<std::byte>& scratch, float* into) const;
+
   PictureArray pictures_;
   std::vector<std::int64_t> labels_;
 };

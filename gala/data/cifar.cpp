@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "gala/base/mapped_file.h"
+#include "gala/base/input_file.h"
 #include "gala/base/random.h"
 #include "gala/data/array_dataset.h"
 #include "gala/data/image_folder.h"
@@ -24,7 +24,7 @@ struct Pictures {
 
 /// One official file: `label_bytes` bytes of labels, of which the last is taken, then three planes.
 void append_binary(const fs::path& path, std::size_t label_bytes, Pictures& into) {
-  const auto file = MappedFile::open(path);
+  const auto file = FileContent::read(path);
   const std::span<const unsigned char> bytes = file->bytes();
   const std::size_t record = label_bytes + kPictureBytes;
   if (bytes.empty() || bytes.size() % record != 0) {

@@ -20,6 +20,17 @@ std::string class_name_warning(const DataSource& source, std::span<const std::st
   return "";
 }
 
+/// What to do about class folders that are not the classes of the head.
+std::string ways_out(const DataSource& source, const Model& model) {
+  if (source.spec.name != "folder") return "";
+  return fmt::format(
+      "; behind folder:path=..., labels=none answers without labels, labels=names looks the "
+      "folders' names up among the weights' classes{}, and classes=FILE numbers them{}",
+      model.class_names().empty() ? " (these weights name none)"
+                                  : fmt::format(" (such as \"{}\")", model.class_names().front()),
+      source.notes().empty() ? "" : fmt::format(" ({})", fmt::join(source.notes(), "; ")));
+}
+
 std::string class_order_warning(const Stream& stream) {
   if (stream.spec.name == "correlated") return "";
   std::map<std::int64_t, double> counts;
@@ -56,8 +67,8 @@ std::string class_order_warning(const Stream& stream) {
 void check_classes(const DataSource& source, const Model& model) {
   const std::int64_t classes = source.classes();
   if (!source.class_names().empty() && classes != model.classes()) {
-    fail<ConfigError>("{} has {} classes, but the head of {} has {}", source.spec.name, classes,
-                      model.spec().name, model.classes());
+    fail<ConfigError>("{} has {} classes, but the head of {} has {}{}", source.spec.name, classes,
+                      model.spec().name, model.classes(), ways_out(source, model));
   }
   if (classes > model.classes()) {
     fail<ConfigError>("{} has labels up to {}, but the head of {} has {} classes (0 to {})",

@@ -20,6 +20,7 @@ class CorruptedDataset : public Dataset {
   std::int64_t label(std::int64_t index) const override { return clean_->label(index); }
   void read(std::int64_t index, Image& into) const override;
   std::string item_name(std::int64_t index) const override { return clean_->item_name(index); }
+  bool in_files() const override { return clean_->in_files(); }
   void hash_item(std::int64_t index, Sha256& hash) const override;
 
  private:

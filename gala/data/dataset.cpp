@@ -5,6 +5,7 @@
 #include "gala/base/interrupt.h"
 #include "gala/data/array_dataset.h"
 #include "gala/data/cifar.h"
+#include "gala/data/class_map.h"
 #include "gala/data/corrupted.h"
 #include "gala/data/domainbed.h"
 #include "gala/data/idx.h"
@@ -14,23 +15,40 @@
 namespace gala {
 namespace {
 
+/// The spec of these options. Those that came later, which a struct lists as `kQuiet`, are left out
+/// where they have their defaults: what was called by a spec before is still called so.
+template <class Options>
+Spec written_out(const std::string& name, const Options& options) {
+  Spec spec = options_to_spec(name, options);
+  if constexpr (requires { Options::kQuiet; }) {
+    const Spec defaults = options_to_spec(name, Options{});
+    for (const std::string_view key : Options::kQuiet) {
+      if (*spec.find(key) != *defaults.find(key)) continue;
+      std::erase_if(spec.options, [&](const auto& option) { return option.first == key; });
+    }
+  }
+  return spec;
+}
+
 /// The registry line of a data set: an options struct and the function that opens its domains.
 template <class Options, std::vector<Domain> (*open)(const Options&)>
 constexpr RegistryEntry<DataSource> data_entry(std::string_view name, std::string_view summary) {
   return {name, summary,
           [](const Spec& spec) {
             const Options options = parse_options<Options>(spec, DataSource::kKind);
-            return std::make_unique<DataSource>(
-                DataSource{options_to_spec(spec.name, options), open(options)});
+            auto source = std::make_unique<DataSource>(
+                DataSource{written_out(spec.name, options), open(options)});
+            if constexpr (requires { options.by_name(); }) source->by_name = options.by_name();
+            return source;
           },
           &describe_options<Options>};
 }
 
 constexpr auto kDataSets = std::to_array<RegistryEntry<DataSource>>({
     data_entry<ArraysOptions, open_arrays>(
-        "arrays", "NumPy arrays: uint8 N x H x W x C (C is 1 or 3), or float32 N x C x H x W"),
+        "arrays", "NumPy arrays: uint8 N x H x W x C (C is 1 or 3), or floats N x C x H x W"),
     data_entry<FolderOptions, open_folder>(
-        "folder", "a folder of JPEG and PNG files, one folder a class, or none"),
+        "folder", "a folder of JPEG and PNG files, one folder a class, or without classes"),
     data_entry<CifarOptions, open_cifar10>("cifar10", "CIFAR-10"),
     data_entry<CifarOptions, open_cifar100>("cifar100", "CIFAR-100, fine labels"),
     data_entry<CorruptedCifarOptions, open_cifar10c>(
@@ -66,11 +84,19 @@ const std::vector<std::string>& DataSource::class_names() const {
   return richest->data->class_names();
 }
 
+std::vector<std::string> DataSource::notes() const {
+  std::vector<std::string> all;
+  for (const Domain& domain : domains) {
+    all.insert(all.end(), domain.notes.begin(), domain.notes.end());
+  }
+  return all;
+}
+
 std::span<const RegistryEntry<DataSource>> data_registry() {
   return kDataSets;
 }
 
-DataSource open_data(const Spec& spec) {
+DataSource open_data(const Spec& spec, std::span<const std::string> known_classes) {
   DataSource source = std::move(*make_from_registry(data_registry(), spec));
   for (const Domain& domain : source.domains) {
     if (domain.data->size() == 0) {
@@ -78,6 +104,7 @@ DataSource open_data(const Spec& spec) {
     }
   }
   if (source.domains.empty()) fail<ConfigError>("{}: holds no domains", source.spec.to_string());
+  if (source.by_name) number_classes(source, known_classes);
   return source;
 }
 

@@ -27,6 +27,8 @@ class Dataset {
   virtual void read(std::int64_t index, Image& into) const = 0;
   /// The file's path, or the array's path and the row: "test_batch.bin[17]".
   virtual std::string item_name(std::int64_t index) const = 0;
+  /// True when each item is a file of its own, and `item_name` its path.
+  virtual bool in_files() const { return false; }
   /// Height and width when the pictures are float planes, which are taken as they are; else zeros.
   virtual std::array<std::int64_t, 2> plane_size() const { return {0, 0}; }
   /// Feeds what the item holds, but not where it lies: its name below the set's folder and its
@@ -61,6 +63,7 @@ class Subset : public Dataset {
   std::string item_name(std::int64_t index) const override {
     return whole_->item_name(inner(index));
   }
+  bool in_files() const override { return whole_->in_files(); }
   std::array<std::int64_t, 2> plane_size() const override { return whole_->plane_size(); }
   void hash_item(std::int64_t index, Sha256& hash) const override {
     whole_->hash_item(inner(index), hash);
@@ -77,8 +80,9 @@ class Subset : public Dataset {
 struct Domain {
   std::string name;
   std::shared_ptr<const Dataset> data;
-  std::string family = {};  ///< the corruption without its severity; else empty
-  int severity = 0;         ///< 1 to 5; 0 where there is none
+  std::string family = {};              ///< the corruption without its severity; else empty
+  int severity = 0;                     ///< 1 to 5; 0 where there is none
+  std::vector<std::string> notes = {};  ///< what its user should hear, such as what was left out
 };
 
 /// What a data spec opens: one domain or more.
@@ -87,17 +91,21 @@ struct DataSource {
 
   Spec spec;  ///< every option written out
   std::vector<Domain> domains;
+  bool by_name = false;  ///< labels stand for class names, which the weights number
 
   /// Of the domain with the most classes; 0 without labels.
   std::int64_t classes() const;
   const std::vector<std::string>& class_names() const;
+  /// Of all domains.
+  std::vector<std::string> notes() const;
 };
 
 /// The data sets that can be named in a spec.
 std::span<const RegistryEntry<DataSource>> data_registry();
-/// Opens what the spec names. Throws ConfigError (an unknown name or option, a missing folder,
+/// Opens what the spec names. Where its labels are to be found by class name (`folder:labels=names`),
+/// `known_classes` numbers them. Throws ConfigError (an unknown name or option, a missing folder,
 /// labels that do not fit, an empty set) or FormatError (a broken file).
-DataSource open_data(const Spec& spec);
+DataSource open_data(const Spec& spec, std::span<const std::string> known_classes = {});
 
 /// SHA-256 over domain names, item names below their folder, labels and bytes: equal for equal data
 /// wherever it lies.

@@ -32,6 +32,7 @@ struct Pending {
   at::Tensor images;
   float* values = nullptr;
   std::vector<std::exception_ptr> errors;  ///< one for each picture
+  std::vector<FloatRange> ranges;          ///< the same; empty ones for pictures of bytes
   std::int64_t taken = 0;
   std::int64_t done = 0;
 
@@ -52,6 +53,7 @@ struct Loader::Work {
   std::optional<Upload> ahead;  ///< the images of the window's first batch, on their way
   std::vector<BatchSpan> spans;
   std::vector<std::string> skipped;
+  FloatRange range;
   std::exception_ptr failure;
 
   std::mutex mutex;
@@ -112,6 +114,7 @@ struct Loader::Work {
                   at::TensorOptions(at::kFloat).pinned_memory(!options.device.is_cpu()));
     pending->values = pending->images.mutable_data_ptr<float>();
     pending->errors.resize(static_cast<std::size_t>(pending->span.size));
+    pending->ranges.resize(static_cast<std::size_t>(pending->span.size));
     window.push_back(std::move(pending));
   }
 
@@ -127,6 +130,7 @@ struct Loader::Work {
     float* out = pending.values + slot * 3 * pending.height * pending.width;
     data.read(stream.items[static_cast<std::size_t>(position)].index, scratch.image);
     if (height) {
+      pending.ranges[static_cast<std::size_t>(slot)] = range_of(scratch.image.planes);
       std::memcpy(out, scratch.image.planes.data(), scratch.image.planes.size() * sizeof(float));
     } else {
       transform.apply(scratch.image, static_cast<std::uint64_t>(pending.number),
@@ -232,6 +236,9 @@ struct Loader::Work {
         std::memcpy(pending.values + batch.size() * each, pending.values + slot * each,
                     static_cast<std::size_t>(each) * sizeof(float));
       }
+      if (const FloatRange& held = pending.ranges[static_cast<std::size_t>(slot)]; !held.empty()) {
+        range.include(held, held.not_finite > 0 ? stream.item_name(position) : "");
+      }
       batch.positions.push_back(position);
       batch.labels.push_back(stream.label(position));
       batch.domains.push_back(stream.items[static_cast<std::size_t>(position)].domain);
@@ -286,6 +293,10 @@ std::int64_t Loader::batch_count() const {
 
 const std::vector<std::string>& Loader::skipped() const {
   return work_->skipped;
+}
+
+const FloatRange& Loader::float_range() const {
+  return work_->range;
 }
 
 }  // namespace gala

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gala/data/float_range.h"
 #include "gala/data/stream.h"
 #include "gala/data/transform.h"
 #include "gala/model/preprocessing.h"
@@ -56,6 +57,8 @@ class Loader {
   std::int64_t batch_count() const;
   /// Pictures left out so far, as messages that begin with the file's path.
   const std::vector<std::string>& skipped() const;
+  /// What the pictures of floats given out so far hold; empty where all are of bytes.
+  const FloatRange& float_range() const;
 
  private:
   struct Work;

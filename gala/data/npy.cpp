@@ -1,13 +1,16 @@
 #include "gala/data/npy.h"
 
+#include <c10/util/Half.h>
+
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
 
 #include "gala/base/error.h"
 #include "gala/base/file.h"
-#include "gala/base/mapped_file.h"
 
 namespace gala {
 namespace {
@@ -45,7 +48,7 @@ class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& path) : text_(text), path_(path) {}
 
-  void parse(NpyArray& array) {
+  void parse(NpyFile& array) {
     bool has_type = false, has_order = false, has_shape = false;
     expect('{');
     while (!accept('}')) {
@@ -55,7 +58,7 @@ class HeaderParser {
         array.type = string();
         has_type = true;
       } else if (key == "fortran_order" && !has_order) {
-        if (boolean()) refuse("is in Fortran order; save it with np.ascontiguousarray");
+        array.fortran = boolean();
         has_order = true;
       } else if (key == "shape" && !has_shape) {
         array.shape = shape();
@@ -146,7 +149,7 @@ class HeaderParser {
 };
 
 /// The bytes the shape needs, or nothing when they do not fit a number.
-std::optional<std::uint64_t> bytes_needed(const NpyArray& array) {
+std::optional<std::uint64_t> bytes_needed(const NpyFile& array) {
   std::uint64_t bytes = static_cast<std::uint64_t>(array.element_size());
   for (std::int64_t size : array.shape) {
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) return {};
@@ -154,12 +157,70 @@ std::optional<std::uint64_t> bytes_needed(const NpyArray& array) {
   return bytes;
 }
 
+void swap_bytes(std::span<std::byte> data, std::size_t size) {
+  for (std::size_t at = 0; at < data.size(); at += size) {
+    std::reverse(data.begin() + static_cast<std::ptrdiff_t>(at),
+                 data.begin() + static_cast<std::ptrdiff_t>(at + size));
+  }
+}
+
+/// Steps through the indices of all dimensions but the first, the last one fastest, and knows where
+/// in a file of Fortran order the elements with that index lie: together, one for each first index.
+class FortranColumns {
+ public:
+  explicit FortranColumns(std::span<const std::int64_t> shape) : shape_(shape) {
+    std::int64_t step = 1;
+    for (const std::int64_t size : shape) {
+      steps_.push_back(step);
+      step *= size;
+    }
+    index_.resize(shape.size());
+  }
+  std::int64_t first_element() const {
+    std::int64_t place = 0;
+    for (std::size_t d = 1; d < shape_.size(); ++d) place += index_[d] * steps_[d];
+    return place;
+  }
+  void next() {
+    for (std::size_t d = shape_.size() - 1; d > 0; --d) {
+      if (++index_[d] < shape_[d]) return;
+      index_[d] = 0;
+    }
+  }
+
+ private:
+  std::span<const std::int64_t> shape_;
+  std::vector<std::int64_t> steps_, index_;
+};
+
+/// The elements of a file in Fortran order, in C order.
+void read_fortran(const NpyFile& file, std::span<std::byte> into) {
+  const auto size = static_cast<std::size_t>(file.element_size());
+  const auto rows = static_cast<std::size_t>(file.shape[0]);
+  const std::size_t columns = into.size() / size / rows;
+  FortranColumns column(file.shape);
+  // Some columns at once, so that what is written lies together.
+  constexpr std::size_t kTogether = 64;
+  std::vector<std::byte> piece(kTogether * rows * size);
+  for (std::size_t first = 0; first < columns; first += kTogether) {
+    const std::size_t here = std::min(kTogether, columns - first);
+    for (std::size_t c = 0; c < here; ++c, column.next()) {
+      file.read(column.first_element(), std::span(piece).subspan(c * rows * size, rows * size));
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      std::byte* to = into.data() + (row * columns + first) * size;
+      for (std::size_t c = 0; c < here; ++c) {
+        std::memcpy(to + c * size, piece.data() + (c * rows + row) * size, size);
+      }
+    }
+  }
+}
+
 template <class T>
-void widen(std::span<const std::byte> data, std::vector<std::int64_t>& into,
-           const std::string& path) {
-  for (std::size_t at = 0; at < data.size(); at += sizeof(T)) {
+void widen(const NpyArray& array, std::vector<std::int64_t>& into, const std::string& path) {
+  for (std::size_t at = 0; at < array.data.size(); at += sizeof(T)) {
     T value;
-    std::memcpy(&value, data.data() + at, sizeof(T));
+    std::memcpy(&value, array.data.data() + at, sizeof(T));
     if (!std::in_range<std::int64_t>(value)) {
       throw FormatError(path, fmt::format("element {} is {}, too large", at / sizeof(T), value));
     }
@@ -167,7 +228,55 @@ void widen(std::span<const std::byte> data, std::vector<std::int64_t>& into,
   }
 }
 
+/// Numbers that happen to be stored as floats.
+template <class T>
+void widen_floats(const NpyArray& array, std::vector<std::int64_t>& into, const std::string& path) {
+  for (std::size_t at = 0; at < array.data.size(); at += sizeof(T)) {
+    T stored;
+    std::memcpy(&stored, array.data.data() + at, sizeof(T));
+    const auto value = static_cast<double>(stored);
+    // Every whole number up to here is a double.
+    constexpr double kLargest = 9007199254740992.0;
+    if (!(std::abs(value) <= kLargest) || value != std::trunc(value)) {
+      throw FormatError(path, fmt::format("expected integers, found {} at element {} of type {}",
+                                          value, at / sizeof(T), array.type));
+    }
+    into.push_back(static_cast<std::int64_t>(value));
+  }
+}
+
 }  // namespace
+
+std::int64_t NpyFile::element_size() const {
+  return size_of_type(type);
+}
+
+std::int64_t NpyFile::count() const {
+  std::int64_t elements = 1;
+  for (const std::int64_t size : shape) elements *= size;
+  return elements;
+}
+
+void NpyFile::read(std::int64_t first, std::span<std::byte> into) const {
+  file->read(begin + static_cast<std::uint64_t>(first * element_size()), into);
+  if (swapped) swap_bytes(into, static_cast<std::size_t>(element_size()));
+}
+
+std::vector<std::byte> NpyFile::read_all() const {
+  std::vector<std::byte> data;
+  try {
+    data.resize(static_cast<std::size_t>(count() * element_size()));
+  } catch (const std::exception&) {
+    throw FormatError(file->path(),
+                      fmt::format("its {} elements are too many for the memory", count()));
+  }
+  if (fortran && shape.size() > 1 && !data.empty()) {
+    read_fortran(*this, data);
+  } else {
+    read(0, data);
+  }
+  return data;
+}
 
 std::int64_t NpyArray::element_size() const {
   return size_of_type(type);
@@ -177,11 +286,13 @@ std::int64_t NpyArray::count() const {
   return static_cast<std::int64_t>(data.size()) / element_size();
 }
 
-NpyArray read_npy(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  auto file = MappedFile::open(path);
-  const std::span<const std::byte> bytes = std::as_bytes(file->bytes());
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+NpyFile open_npy(const std::filesystem::path& path) {
+  NpyFile array;
+  array.file = std::make_shared<const InputFile>(path);
+  const std::string& name = array.file->path();
+  const std::uint64_t size = array.file->size();
+  std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(size, 12)), '\0');
+  array.file->read(0, std::as_writable_bytes(std::span(text)));
   if (text.size() < 10 || !text.starts_with(kMagic)) throw FormatError(name, "not a .npy file");
   const auto byte = [&](std::size_t i) { return std::size_t{static_cast<unsigned char>(text[i])}; };
   const std::size_t version = byte(6);
@@ -192,28 +303,36 @@ NpyArray read_npy(const std::filesystem::path& path) {
   if (text.size() < begin) throw FormatError(name, "the file ends inside its header");
   std::size_t length = byte(8) | byte(9) << 8;
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
-  if (length > kLongestHeader || length > text.size() - begin) {
-    throw FormatError(
-        name, fmt::format("the header claims {} bytes, the file has {}", length, text.size()));
-  }
-  NpyArray array;
-  HeaderParser(text.substr(begin, length), name).parse(array);
-  if (array.element_size() == 0) {
+  if (length > kLongestHeader || length > size - begin) {
     throw FormatError(name,
-                      fmt::format("elements of type {} are not read (little-endian numbers of "
-                                  "1 to 8 bytes are)",
-                                  array.type));
+                      fmt::format("the header claims {} bytes, the file has {}", length, size));
+  }
+  std::string header(length, '\0');
+  array.file->read(begin, std::as_writable_bytes(std::span(header)));
+  HeaderParser(header, name).parse(array);
+  array.begin = begin + length;
+  const std::string said = array.type;
+  if (said.starts_with('>')) {
+    array.type[0] = '<';
+    array.swapped = true;
+  }
+  if (array.element_size() == 0) {
+    throw FormatError(
+        name, fmt::format("elements of type {} are not read (numbers of 1 to 8 bytes are)", said));
   }
   const auto needed = bytes_needed(array);
-  array.data = bytes.subspan(begin + length);
-  if (!needed || *needed != array.data.size()) {
+  if (!needed || *needed != size - array.begin) {
     throw FormatError(name,
                       fmt::format("the shape ({}) of {} does not fit the {} bytes that follow "
                                   "the header",
-                                  fmt::join(array.shape, ", "), array.type, array.data.size()));
+                                  fmt::join(array.shape, ", "), said, size - array.begin));
   }
-  array.keeper = std::move(file);
   return array;
+}
+
+NpyArray read_npy(const std::filesystem::path& path) {
+  const NpyFile file = open_npy(path);
+  return {file.type, file.shape, file.read_all()};
 }
 
 std::vector<std::int64_t> read_npy_integers(const NpyArray& array, const std::string& path) {
@@ -223,25 +342,24 @@ std::vector<std::int64_t> read_npy_integers(const NpyArray& array, const std::st
   }
   std::vector<std::int64_t> values;
   values.reserve(static_cast<std::size_t>(array.shape[0]));
-  const std::string& type = array.type;
-  if (type == "|i1")
-    widen<std::int8_t>(array.data, values, path);
-  else if (type == "|u1")
-    widen<std::uint8_t>(array.data, values, path);
-  else if (type == "<i2")
-    widen<std::int16_t>(array.data, values, path);
-  else if (type == "<u2")
-    widen<std::uint16_t>(array.data, values, path);
-  else if (type == "<i4")
-    widen<std::int32_t>(array.data, values, path);
-  else if (type == "<u4")
-    widen<std::uint32_t>(array.data, values, path);
-  else if (type == "<i8")
-    widen<std::int64_t>(array.data, values, path);
-  else if (type == "<u8")
-    widen<std::uint64_t>(array.data, values, path);
-  else
-    throw FormatError(path, fmt::format("expected integers, found elements of type {}", type));
+  using Widen = void (*)(const NpyArray&, std::vector<std::int64_t>&, const std::string&);
+  static constexpr auto kWays = std::to_array<std::pair<std::string_view, Widen>>({
+      {"|b1", widen<std::uint8_t>},
+      {"|i1", widen<std::int8_t>},
+      {"|u1", widen<std::uint8_t>},
+      {"<i2", widen<std::int16_t>},
+      {"<u2", widen<std::uint16_t>},
+      {"<i4", widen<std::int32_t>},
+      {"<u4", widen<std::uint32_t>},
+      {"<i8", widen<std::int64_t>},
+      {"<u8", widen<std::uint64_t>},
+      {"<f2", widen_floats<c10::Half>},
+      {"<f4", widen_floats<float>},
+      {"<f8", widen_floats<double>},
+  });
+  for (const auto& [type, way] : kWays) {
+    if (type == array.type) way(array, values, path);
+  }
   return values;
 }
 

@@ -71,8 +71,57 @@ TEST(Npy, ReadsWhatNumpySaved) {
   EXPECT_EQ(floats.shape, (Keys{2, 3, 4, 5}));
   EXPECT_EQ(reinterpret_cast<const float*>(floats.data.data())[119], 119);
   EXPECT_TRUE(read_npy(numpy_folder() / "scalar.npy").shape.empty());
-  EXPECT_CONTAINS(message_of<FormatError>([] { read_npy(numpy_folder() / "fortran.npy"); }),
-                  "Fortran order");
+  for (const char* kind : {"i2", "u4", "i8", "bool", "f2", "f4", "f8"}) {
+    const auto path = numpy_folder() / fmt::format("labels_{}.npy", kind);
+    EXPECT_EQ(read_npy_integers(read_npy(path), kind), (Keys{0, 1, 1, 0})) << kind;
+  }
+  EXPECT_CONTAINS(message_of<FormatError>(
+                      [] { read_npy_integers(read_npy(numpy_folder() / "halves.npy"), "halves"); }),
+                  "halves: expected integers, found 1.5 at element 1");
+}
+
+std::vector<Image> pictures_of(const std::string& name) {
+  const DataSource source =
+      open_data(Spec{"arrays", {{"images", (numpy_folder() / name).string()}}});
+  std::vector<Image> images(static_cast<std::size_t>(source.domains[0].data->size()));
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    source.domains[0].data->read(static_cast<std::int64_t>(i), images[i]);
+  }
+  return images;
+}
+
+std::string hash_of(const std::string& name) {
+  return content_hash(open_data(Spec{"arrays", {{"images", (numpy_folder() / name).string()}}}));
+}
+
+TEST(Npy, GivesTheSamePicturesInEveryOrderAndType) {
+  if (!std::filesystem::exists(numpy_folder() / "pictures.npy")) {
+    GTEST_SKIP() << "the Python fixture was not made";
+  }
+  const std::vector<Image> bytes = pictures_of("pictures.npy");
+  const std::vector<Image> turned = pictures_of("pictures_fortran.npy");
+  const std::vector<Image> floats = pictures_of("planes_littlef4.npy");
+  ASSERT_EQ(bytes.size(), 7u);
+  ASSERT_EQ(turned.size(), 7u);
+  EXPECT_EQ(hash_of("pictures_fortran.npy"), hash_of("pictures.npy"));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_EQ(turned[i].pixels, bytes[i].pixels) << i;
+    // Pixels and planes are the same numbers, but for the rounding of float16.
+    for (std::size_t p = 0; p < 30; ++p) {
+      EXPECT_NEAR(floats[i].planes[30 + p], bytes[i].pixels[3 * p + 1] / 255.0, 3e-4);
+    }
+  }
+  for (const char* kind : {"littlef2", "littlef8", "bigf2", "bigf4", "bigf8"}) {
+    for (const char* order : {"", "_fortran"}) {
+      const std::string name = fmt::format("planes_{}{}.npy", kind, order);
+      const std::vector<Image> others = pictures_of(name);
+      ASSERT_EQ(others.size(), floats.size()) << name;
+      for (std::size_t i = 0; i < floats.size(); ++i) {
+        EXPECT_EQ(others[i].planes, floats[i].planes) << name;
+      }
+      EXPECT_EQ(hash_of(name), hash_of("planes_littlef4.npy")) << name;
+    }
+  }
 }
 
 class DomainBedTree : public ::testing::Test {

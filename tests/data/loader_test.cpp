@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -29,6 +30,68 @@ Preprocessing plain(std::int64_t size) {
 
 Stream stream_over(std::shared_ptr<const Dataset> data, const std::string& spec = "single") {
   return make_stream(Spec::parse(spec), {{}, {{"only", std::move(data)}}}, 1);
+}
+
+/// Pictures of 3 x 1 x 2 floats, one of which is not a number.
+class FloatPictures : public Dataset {
+ public:
+  explicit FloatPictures(std::int64_t broken = -1) : broken_(broken) {}
+  std::int64_t size() const override { return 20; }
+  std::int64_t label(std::int64_t) const override { return -1; }
+  std::array<std::int64_t, 2> plane_size() const override { return {1, 2}; }
+  void read(std::int64_t index, Image& into) const override {
+    into.pixels.clear();
+    into.height = 1, into.width = 2;
+    into.planes.assign(6, static_cast<float>(index));
+    if (index == broken_) into.planes[5] = std::numeric_limits<float>::quiet_NaN();
+  }
+  std::string item_name(std::int64_t index) const override { return fmt::format("f{}", index); }
+  void hash_item(std::int64_t, Sha256&) const override {}
+
+ private:
+  std::int64_t broken_;
+};
+
+TEST(Loader, TellsWhatFloatsWereGivenOut) {
+  const Stream stream = stream_over(std::make_shared<FloatPictures>(/*broken=*/7));
+  for (int threads : {0, 2}) {
+    Loader loader(stream, plain(2), {.batch_size = 5, .threads = threads});
+    EXPECT_TRUE(loader.float_range().empty());
+    ASSERT_TRUE(loader.next());
+    EXPECT_EQ(loader.float_range().low, 0);
+    EXPECT_EQ(loader.float_range().high, 4);
+    EXPECT_EQ(loader.float_range().not_finite, 0);
+    ASSERT_TRUE(loader.next());
+    EXPECT_EQ(loader.float_range().high, 9);
+    EXPECT_EQ(loader.float_range().not_finite, 1);
+    EXPECT_EQ(loader.float_range().first_not_finite, "f7");
+  }
+  const Stream bytes = stream_over(counting_pictures(3, 0));
+  Loader loader(bytes, plain(2), {.batch_size = 3});
+  ASSERT_TRUE(loader.next());
+  EXPECT_TRUE(loader.float_range().empty());
+}
+
+TEST(FloatRange, IsMeasuredByWhatTheNetworkExpects) {
+  const auto said = [](const Preprocessing& preprocessing, const std::vector<float>& values) {
+    FloatRange range;
+    range.include(range_of(values), "x");
+    FloatRangeWatch watch(preprocessing);
+    std::vector<std::string> news = watch.look(range);
+    EXPECT_TRUE(watch.look(range).empty()) << "said twice";
+    return fmt::format("{}", fmt::join(news, "|"));
+  };
+  EXPECT_EQ(said(plain(2), {0, 1}), "");
+  EXPECT_EQ(said(plain(2), {-0.3F, 1.3F}), "");  // noise
+  EXPECT_CONTAINS(said(plain(2), {0, 255}),
+                  "values from 0 to 255, where this network was made for "
+                  "about 0 to 1:");
+  EXPECT_CONTAINS(said(plain(2), {0, 1e30F}), "values from 0 to 1e+30");
+  EXPECT_CONTAINS(said(plain(2), {-1, 1}), "values from -1 to 1");
+  EXPECT_EQ(said(Preprocessing::imagenet(), {-2.1F, 2.6F}), "");
+  EXPECT_CONTAINS(said(Preprocessing::imagenet(), {0, 255}), "about -2.12 to 2.64 (pixels from");
+  EXPECT_EQ(said(plain(2), {0, std::numeric_limits<float>::infinity()}),
+            "pictures hold values that are not finite numbers; the first: x");
 }
 
 /// Pictures that take a random while, and some of which cannot be read.

@@ -35,5 +35,15 @@ for size in [5, 9, 10, 14, 15, 1670, 2048, 2344, 3929]:
 for kind in ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]:
     np.save(folder / f"{kind}.npy", np.array([0, 1, 100, 7], dtype=kind))
 np.save(folder / "f4.npy", np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5))
-np.save(folder / "fortran.npy", np.asfortranarray(np.zeros((3, 4), dtype=np.uint8)))
+pictures = np.random.RandomState(3).randint(0, 256, size=(7, 5, 6, 3))
+np.save(folder / "pictures.npy", pictures.astype(np.uint8))
+np.save(folder / "pictures_fortran.npy", np.asfortranarray(pictures.astype(np.uint8)))
+planes = (pictures / 255).transpose(0, 3, 1, 2).astype(np.float16)  # the same number in every type
+for kind in ["<f2", "<f4", "<f8", ">f2", ">f4", ">f8"]:
+    name = ("little" if kind[0] == "<" else "big") + kind[1:]
+    np.save(folder / f"planes_{name}.npy", np.ascontiguousarray(planes.astype(kind)))
+    np.save(folder / f"planes_{name}_fortran.npy", np.asfortranarray(planes.astype(kind)))
+for kind in [">i2", ">u4", ">i8", "?", "<f2", "<f4", ">f8"]:
+    np.save(folder / f"labels_{kind[-2:].strip('?') or 'bool'}.npy", np.array([0, 1, 1, 0], dtype=kind))
+np.save(folder / "halves.npy", np.array([0, 1.5]))
 np.save(folder / "scalar.npy", np.float64(3))
