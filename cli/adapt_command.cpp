@@ -111,9 +111,9 @@ void add_method_flags(CLI::App& command, RawFlags& raw) {
 void add_output_flags(CLI::App& command, AdaptFlags& flags) {
   FlagGroup output(command, "Output");
   output.value("--trace", flags.trace, "FILE", "JSON lines, one object a step");
-  output.value(
-      "--predictions", flags.predictions, "FILE",
-      "CSV: index,prediction,confidence[,label]; no finite answer is -1 with confidence 0");
+  output.value("--predictions", flags.predictions, "FILE",
+               "CSV: index,prediction,confidence[,label][,file]; no finite answer is -1 with "
+               "confidence 0");
   output.value("--save-weights", flags.save_weights, "FILE",
                "the adapted weights at the end, as safetensors (with --shadow too)");
   output.value("--save-state", flags.save_state, "FILE",

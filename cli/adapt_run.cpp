@@ -47,6 +47,7 @@ class AdaptRun {
   void save();
   void flush(Failures& failures);
   std::optional<Batch> next_batch(Loader& loader);
+  void report_values(const FloatRange& range);
   int stop(std::int64_t batches, bool saved);
   void finish(const Loader& loader, Failures& failures);
   void take_in(const Batch& batch, const Answer& answer);
@@ -68,12 +69,19 @@ class AdaptRun {
   std::int64_t segment_ = 0;
   RunCounts counts_;
   RunTimes times_;
+  FloatRangeWatch values_;
   std::optional<Progress> progress_;
   std::int64_t answered_now_ = 0;  ///< batches since the program was started
 };
 
-DataSource open_source(const AdaptFlags& flags) {
-  return open_data(Spec::parse(flags.data));
+DataSource open_source(const AdaptFlags& flags, const Model& model) {
+  return open_data(Spec::parse(flags.data), model.class_names());
+}
+
+/// True when a picture is a file of its own, whose name says more than its number.
+bool names_files(const DataSource& source) {
+  return std::any_of(source.domains.begin(), source.domains.end(),
+                     [](const Domain& domain) { return domain.data->in_files(); });
 }
 
 Stream open_stream(const AdaptFlags& flags, const DataSource& source) {
@@ -84,12 +92,14 @@ Stream open_stream(const AdaptFlags& flags, const DataSource& source) {
 AdaptRun::AdaptRun(const AdaptFlags& flags)
     : flags_(flags),
       model_(open_model(flags, warnings_)),
-      source_(open_source(flags)),
+      source_(open_source(flags, *model_)),
       stream_(open_stream(flags, source_)),
       batches_(stream_.batches(flags.batch_size)),
       adapter_(*model_, flags.adapter),
-      scores_(stream_.segments.size()) {
+      scores_(stream_.segments.size()),
+      values_(model_->preprocessing()) {
   check_classes(source_, *model_);
+  for (std::string& note : source_.notes()) warnings_.push_back(std::move(note));
   for (std::string& warning : class_warnings(source_, stream_, model_->class_names())) {
     warnings_.push_back(std::move(warning));
   }
@@ -181,8 +191,9 @@ void AdaptRun::open_files(const State& state) {
   open(predictions_, flags_.predictions, "predictions");
   open(events_, adapter_.guard().options().events, "events");
   if (predictions_.is_open() && predictions_.empty()) {
-    predictions_.write(source_.classes() > 0 ? "index,prediction,confidence,label"
-                                             : "index,prediction,confidence");
+    predictions_.write(fmt::format("index,prediction,confidence{}{}",
+                                   source_.classes() > 0 ? ",label" : "",
+                                   names_files(source_) ? ",file" : ""));
   }
 }
 
@@ -217,11 +228,13 @@ void AdaptRun::write_predictions(const Batch& batch, const at::Tensor& logits,
                                  const std::vector<std::int64_t>& predictions) {
   const at::Tensor best = std::get<0>(at::softmax(logits, 1).max(1)).to(at::kCPU).contiguous();
   const float* confidence = best.const_data_ptr<float>();
+  const bool with_files = names_files(source_);
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     // No finite answer: -1, and sure of nothing.
     const float sure = predictions[i] == kNoClass ? 0.0f : confidence[i];
     std::string line = fmt::format("{},{},{:.6g}", batch.positions[i], predictions[i], sure);
     if (source_.classes() > 0) line += fmt::format(",{}", batch.labels[i]);
+    if (with_files) line.append(",").append(csv_field(stream_.item_name(batch.positions[i])));
     predictions_.write(line);
   }
 }
@@ -297,6 +310,13 @@ void AdaptRun::start() const {
                     : "resume  nothing is left to do: the saved run had come to its end\n");
 }
 
+void AdaptRun::report_values(const FloatRange& range) {
+  for (const std::string& news : values_.look(range)) {
+    progress_->clear();
+    warn(news, flags_.quiet);
+  }
+}
+
 int AdaptRun::stop(std::int64_t batches, bool saved) {
   progress_->clear();
   const std::string score =
@@ -310,15 +330,23 @@ int AdaptRun::stop(std::int64_t batches, bool saved) {
   return kInterruptedExit;
 }
 
-/// A picture that cannot be read ends the run, but not without a state to go on from.
+/// A picture that cannot be read ends the run, but not without a state to go on from: whoever mends the
+/// file goes on from there.
 std::optional<Batch> AdaptRun::next_batch(Loader& loader) {
+  const auto save_what_was_done = [&] {
+    if (flags_.save_state.empty() || answered_now_ == 0) return;
+    Failures unsaved;  // the reason why the run ends is told, not this one
+    stop(adapter_.totals().batches, unsaved.attempt([&] { save(); }));
+  };
   try {
-    return loader.next();
+    std::optional<Batch> batch = loader.next();
+    report_values(loader.float_range());
+    return batch;
+  } catch (const FormatError& unreadable) {
+    save_what_was_done();
+    fail<ConfigError>("{} (--skip-unreadable leaves such images out)", unreadable.what());
   } catch (const std::exception&) {
-    if (!flags_.save_state.empty() && answered_now_ > 0) {
-      Failures unsaved;  // the reason why the run ends is told, not this one
-      stop(adapter_.totals().batches, unsaved.attempt([&] { save(); }));
-    }
+    save_what_was_done();
     throw;
   }
 }

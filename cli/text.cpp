@@ -155,4 +155,14 @@ void warn(const std::string& message, bool quiet) {
   std::cerr << (colours() ? "\033[33mwarning:\033[0m " : "warning: ") << readable(message) << '\n';
 }
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
 }  // namespace gala

@@ -51,4 +51,7 @@ bool colours();
 /// Writes "warning: ..." to standard error unless quiet.
 void warn(const std::string& message, bool quiet = false);
 
+/// A field of a CSV file: quoted where it holds a comma, a quote or the end of a line.
+std::string csv_field(const std::string& text);
+
 }  // namespace gala

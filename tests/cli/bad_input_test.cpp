@@ -166,17 +166,20 @@ TEST_F(BadInput, Data) {
   data_refuses("arrays:images=cut.npy", {"cut.npy"});
   data_refuses("arrays:images=y.npy", {"y.npy: expected uint8", "found <i8 of shape (16)"});
   write_planes("floats.npy", 16);
-  std::string doubles = read("floats.npy");
-  doubles.replace(doubles.find("<f4"), 3, "<f2");
-  write("halves.npy", doubles.substr(0, 128 + (doubles.size() - 128) / 2));
-  data_refuses("arrays:images=halves.npy", {"halves.npy: expected uint8", "<f2"});
+  std::string integers = read("floats.npy");
+  integers.replace(integers.find("<f4"), 3, "<i4");
+  write("integers.npy", integers);
+  data_refuses("arrays:images=integers.npy",
+               {"integers.npy: expected uint8", "<i4", ".astype(np.uint8)"});
   write_labels("few.npy", 15);
   data_refuses("arrays:images=x.npy,labels=few.npy", {"few.npy: 15 labels for 16 pictures"});
   write_labels("many.npy", 16, 12);
   data_refuses("arrays:images=x.npy,labels=many.npy", {"labels up to 11", "10 classes (0 to 9)"});
   data_refuses("arrays:images=x.npy,labels=floats.npy", {"floats.npy: expected"});
   for (int c = 0; c < 3; ++c) write_png("photos/" + std::to_string(c) + "/a.png", 1);
-  data_refuses("folder:path=photos", {"folder has 3 classes", "has 10"});
+  data_refuses("folder:path=photos", {"folder has 3 classes", "has 10", "labels=none"});
+  data_refuses("folder:path=photos,2025/june",
+               {"double quotes", "'folder:path=\"photos,2025/june\"'"});
 }
 
 TEST_F(BadInput, OutputsAreCheckedBeforeTheWork) {
