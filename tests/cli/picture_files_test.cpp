@@ -76,7 +76,7 @@ TEST_F(PictureFiles, ThatBecomeShorterLoseNothingOfTheRun) {
   ASSERT_EQ(cut.signal, 0) << "ended by a signal";
   ASSERT_EQ(cut.code, 2) << cut.err;
   EXPECT_CONTAINS(cut.err, "error: x.npy: the file became shorter while it was read");
-  EXPECT_CONTAINS(cut.err, "give --resume b.state to go on");
+  EXPECT_CONTAINS(cut.err, "to go on, give the same flags and --resume b.state");
   EXPECT_GT(read("b.csv").size(), 30U);
 
   write("x.npy", whole);
