@@ -60,7 +60,7 @@ struct Contender {
     set_layout(*model, Layout::kChannelsLast, {});
     // Every answer counts: an untrained network is too unsure for the default.
     adapter = std::make_unique<Adapter>(
-        *model, AdapterOptions{.loss = "pseudo_label:beta=0", .optimizer = "adam:rate=1e-07"});
+        *model, MethodOptions{.loss = "pseudo_label:beta=0", .optimizer = "adam:rate=1e-07"});
     const std::int64_t size = model->preprocessing().size;
     images = at::rand({batch, 3, size, size}).to(device);
   }

@@ -120,7 +120,7 @@ class Step {
  public:
   Step(const Case& what, at::Device device, bool record = true)
       : model_(make_network(what, device)),
-        adapter_(*model_, {.loss = kLoss, .optimizer = "adam:rate=1e-07", .record = record}),
+        adapter_(*model_, {.loss = kLoss, .optimizer = "adam:rate=1e-07"}, {.capture = record}),
         images_(make_images(what, device)) {
     for (int i = 0; i < 3; ++i) first_ = adapter_.answer(images_).logits;
     if (!adapter_.recording_problem().empty()) fail("{}", adapter_.recording_problem());
@@ -130,7 +130,7 @@ class Step {
   /// Where the time of a step goes, in milliseconds.
   static StepTimes profile(const Case& what, at::Device device) {
     const auto model = make_network(what, device);
-    Adapter adapter(*model, {.loss = kLoss, .optimizer = "adam:rate=1e-07", .profile = true});
+    Adapter adapter(*model, {.loss = kLoss, .optimizer = "adam:rate=1e-07"}, {.profile = true});
     const at::Tensor images = make_images(what, device);
     constexpr int kWarmUp = 5, kSteps = 20;
     StepTimes sum;

@@ -30,30 +30,12 @@ constexpr char kFooter[] =
     "This is Tent:\n"
     "  gala adapt ... --loss entropy --select norm_affine --norm batch";
 
-/// The flags whose text is an enum or a list, before they are understood.
-struct RawFlags {
-  AdaptFlags flags;
-  std::string partition, head, predict = "adapting";
-};
-
-enum class Head { kAdapt, kFreeze };
-constexpr std::array<std::string_view, 2> enum_names(Head) {
-  return {"adapt", "freeze"};
-}
-
-AdaptFlags understand(const RawFlags& raw) {
-  AdaptFlags flags = raw.flags;
-  if (!raw.partition.empty()) {
-    flags.adapter.partition = parse_flag<Granularity>("--partition", raw.partition);
-  }
-  if (!raw.head.empty()) flags.adapter.head = parse_flag<Head>("--head", raw.head) == Head::kAdapt;
-  flags.adapter.predict = parse_flag<PredictWith>("--predict", raw.predict);
-  flags.adapter.seed = static_cast<std::uint64_t>(flags.model.seed);
-  flags.adapter.profile = flags.profile;
+void check(AdaptFlags& flags) {
+  flags.model.seed = flags.method.seed;
+  if (!flags.method.norm.empty()) flags.model.norm = flags.method.norm;
   if (flags.save_every > 0 && flags.save_state.empty()) {
     fail<ConfigError>("--save-every needs --save-state FILE");
   }
-  return flags;
 }
 
 /// More threads than this only wait for each other.
@@ -72,6 +54,17 @@ class FlagGroup {
     if constexpr (!std::same_as<T, std::vector<std::string>>) option->capture_default_str();
     return option;
   }
+  /// One of the names of an enum.
+  template <class T>
+  void choice(const std::string& flag, T& target, const char* help) {
+    const auto read = [&target, flag](const std::string& text) {
+      target = parse_flag<T>(flag, text);
+    };
+    command_.add_option_function<std::string>(flag, read, help)
+        ->group(name_)
+        ->type_name("NAME")
+        ->default_str(format_value(target));
+  }
   void yes(const char* flag, bool& target, const char* help) {
     command_.add_flag(flag, target, help)->group(name_);
   }
@@ -81,31 +74,32 @@ class FlagGroup {
   std::string name_;
 };
 
-void add_method_flags(CLI::App& command, RawFlags& raw) {
-  AdapterOptions& adapter = raw.flags.adapter;
-  FlagGroup method(command, "Method");
-  method.value("--loss", adapter.loss, "SPEC", "unsupervised loss");
-  method.value("--select", adapter.select, "SPEC", "which layers move");
-  method.value("--optimizer", adapter.optimizer, "SPEC", "how they move");
-  method.value("--norm", raw.flags.model.norm, "SPEC",
-               "statistics of norm layers: source, batch, blend or running");
-  method.value("--partition", raw.partition, "NAME",
-               "what a layer is: tensor, module or block [the selector's own]");
-  method.value("--include", adapter.include, "PATTERN", "only parameters that fit one [all]");
-  method.value("--exclude", adapter.exclude, "PATTERN", "no parameters that fit one [none]");
-  method.value("--head", raw.head, "NAME", "adapt or freeze the classifier [the loss's own]");
-  method.value("--inner-steps", adapter.inner_steps, "N", "optimizer steps a batch")
-      ->check(whole_number(1));
-  method.value("--adapt-every", adapter.adapt_every, "N", "adapt on every N-th batch, answer all")
-      ->check(whole_number(1));
-  method.yes("--episodic", adapter.episodic, "go back to the source before every batch");
-  method.value("--predict", raw.predict, "NAME",
-               "answer with the adapting forward pass, or with another one after the update");
-  FlagGroup safety(command, "Safety");
-  safety.yes("--shadow", adapter.shadow,
-             "adapt beside: answers come from the source model, and how many would differ is told");
-  safety.value("--guard", adapter.guard, "SPEC",
-               "what to do about collapse: off, warn, stop or rollback");
+/// "--inner-steps" for inner_steps.
+std::string flag_name(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
+/// A flag for every option of the method, of the kind that its type asks for.
+void add_method_flags(CLI::App& command, MethodOptions& method) {
+  MethodOptions::visit([&]<class T>(const std::string& name, T MethodOptions::*member,
+                                    const char* help) {
+    T& value = method.*member;
+    const std::string flag = flag_name(name);
+    FlagGroup group(command, name == "shadow" || name == "guard" ? "Safety" : "Method");
+    if constexpr (std::same_as<T, bool>) {
+      group.yes(flag.c_str(), value, help);
+    } else if constexpr (std::same_as<T, std::string>) {
+      CLI::Option* option = group.value(flag.c_str(), value, "SPEC", help);
+      if (name == "norm") option->default_str(ModelFlags().norm);
+    } else if constexpr (std::same_as<T, std::vector<std::string>>) {
+      group.value(flag.c_str(), value, "PATTERN", help);
+    } else if constexpr (std::same_as<T, std::int64_t>) {
+      group.value(flag.c_str(), value, "N", help)->check(whole_number(name == "seed" ? 0 : 1));
+    } else {
+      group.choice(flag, value, help);
+    }
+  });
 }
 
 void add_output_flags(CLI::App& command, AdaptFlags& flags) {
@@ -144,8 +138,8 @@ void add_machine_flags(CLI::App& command, AdaptFlags& flags) {
 }  // namespace
 
 void add_adapt_command(CLI::App& program) {
-  auto raw = std::make_shared<RawFlags>();
-  AdaptFlags& flags = raw->flags;
+  auto kept = std::make_shared<AdaptFlags>();
+  AdaptFlags& flags = *kept;
   CLI::App* command = program.add_subcommand("adapt", "Adapt a model to data while it answers");
   flags.model.add_to(*command);
   command->add_option("--data", flags.data, "what to answer, such as folder:path=DIR")
@@ -155,20 +149,17 @@ void add_adapt_command(CLI::App& program) {
       ->add_option("--stream", flags.stream,
                    "in which order [single, or continual for several domains]")
       ->type_name("SPEC");
-  command->add_option("--batch-size", flags.batch_size, "images a batch")
+  command->add_option("--batch-size", flags.batch_size, "images per batch")
       ->capture_default_str()
       ->type_name("N")
       ->check(whole_number(1));
-  command->add_option("--seed", flags.model.seed, "for everything that is drawn")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(whole_number(0));
-  add_method_flags(*command, *raw);
+  add_method_flags(*command, flags.method);
   add_output_flags(*command, flags);
   add_machine_flags(*command, flags);
   command->footer(kFooter);
-  command->callback([raw] {
-    const int code = run_adaptation(understand(*raw));
+  command->callback([kept] {
+    check(*kept);
+    const int code = run_adaptation(*kept);
     if (code != 0) throw CLI::RuntimeError(code);
   });
 }

@@ -59,7 +59,7 @@ void print_layers(const Adapter& adapter) {
 
 void print_heading(const AdaptFlags& flags, const DataSource& source, const Stream& stream,
                    const Adapter& adapter) {
-  const AdapterOptions& options = flags.adapter;
+  const MethodOptions& options = flags.method;
   const Model& model = adapter.model();
   std::int64_t adapted = 0, all = 0;
   for (const Layer& layer : adapter.layers().layers) adapted += layer.count;
@@ -116,7 +116,7 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
     std::cout << fmt::format("left out   {} unreadable images; the first: {}\n",
                              with_commas(counts.unreadable), counts.first_unreadable);
   }
-  if (flags.adapter.shadow) {
+  if (flags.method.shadow) {
     std::cout << fmt::format("shadow     adaptation would change {} answers of {}\n",
                              with_commas(counts.differing), with_commas(counts.answered));
   }

@@ -95,7 +95,7 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
       source_(open_source(flags, *model_)),
       stream_(open_stream(flags, source_)),
       batches_(stream_.batches(flags.batch_size)),
-      adapter_(*model_, flags.adapter),
+      adapter_(*model_, flags.method, {.profile = flags.profile}),
       scores_(stream_.segments.size()),
       values_(model_->preprocessing()) {
   check_classes(source_, *model_);
@@ -103,12 +103,12 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
   for (std::string& warning : class_warnings(source_, stream_, model_->class_names())) {
     warnings_.push_back(std::move(warning));
   }
-  if (Spec::parse(flags.adapter.select).name == "gala") {
+  if (Spec::parse(flags.method.select).name == "gala") {
     counts_.rotation.emplace(adapter_.layers().size());
   }
   check_files();
-  if (flags.adapter.episodic && flags.adapter.inner_steps == 1 &&
-      Spec::parse(flags.adapter.select).name == "gala") {
+  if (flags.method.episodic && flags.method.inner_steps == 1 &&
+      Spec::parse(flags.method.select).name == "gala") {
     warnings_.push_back(
         "episodic with one inner step: every step opens a window, so gala moves all layers by its "
         "opening scale and never chooses");

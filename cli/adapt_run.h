@@ -12,7 +12,7 @@ namespace gala {
 /// Everything `gala adapt` was asked for.
 struct AdaptFlags {
   ModelFlags model;
-  AdapterOptions adapter;
+  MethodOptions method;
   std::string data, stream;
   std::int64_t batch_size = 32;
   std::int64_t threads = 0;  ///< 0: as many as there are

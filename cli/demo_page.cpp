@@ -26,7 +26,6 @@ AdaptTrace run_of(const DemoCopy& copy, const std::string& loss) {
   run.spec.loss = loss;
   run.spec.select = copy.select;
   run.spec.norm = copy.norm;
-  run.spec.predict = "adapting";
   run.spec.precision = "float32";
   run.spec.batch_size = copy.images.empty() ? 0 : copy.images.front();
   run.domains = copy.domains;

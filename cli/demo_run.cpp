@@ -93,7 +93,7 @@ std::vector<Contender> make_contenders(const DemoFlags& flags, const std::filesy
     load_weights(*contender.model, assets / kWeights);
     contender.model->set_norm_mode(NormMode::parse(contender.norm));
     contender.adapter = std::make_unique<Adapter>(
-        *contender.model, AdapterOptions{.loss = flags.loss, .select = contender.select});
+        *contender.model, MethodOptions{.loss = flags.loss, .select = contender.select});
     contender.scores = std::make_unique<Scores>(stream.segments.size());
     contender.copy = {.name = contender.name,
                       .label = contender.label,

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <typeinfo>
 
+#include "gala/adapt/fit.h"
 #include "gala/base/error.h"
 #include "gala/base/stopwatch.h"
 #include "gala/tensor/norms.h"
@@ -161,7 +163,7 @@ at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) 
 // What stands around it.
 
 Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
-  const bool records = options_.record && queue_->records() && optimizer_->can_be_recorded() &&
+  const bool records = setup_.capture && queue_->records() && optimizer_->can_be_recorded() &&
                        recording_problem_.empty();
   const Frames::Key key{images.size(0), images.size(2), images.size(3), kind,
                         model_.norm_mode().to_string()};
@@ -203,33 +205,41 @@ void Adapter::record(Frame& frame, PassKind kind) {
   }
 }
 
-Adapter::Adapter(Model& model, const AdapterOptions& options)
+Adapter::Adapter(Model& model, const MethodOptions& options, const AdapterSetup& setup)
     : Adapter(model, options, make_loss(Spec::parse(options.loss)),
               make_optimizer(Spec::parse(options.optimizer)),
-              make_selector(Spec::parse(options.select), options.seed)) {}
+              make_selector(Spec::parse(options.select), static_cast<std::uint64_t>(options.seed)),
+              setup) {
+  own_parts_.clear();  // the options name them
+}
 
-Adapter::Adapter(Model& model, const AdapterOptions& options, std::unique_ptr<Loss> loss,
-                 std::unique_ptr<Optimizer> optimizer, std::unique_ptr<Selector> selector)
+Adapter::Adapter(Model& model, const MethodOptions& options, std::unique_ptr<Loss> loss,
+                 std::unique_ptr<Optimizer> optimizer, std::unique_ptr<Selector> selector,
+                 const AdapterSetup& setup)
     : model_(model),
+      loan_(model),
       options_(options),
+      setup_(setup),
+      mode_before_(model.norm_mode()),
       loss_(std::move(loss)),
       optimizer_(std::move(optimizer)),
       selector_(std::move(selector)),
       guard_(options.guard, model.classes()),
       window_(selector_->window()) {
-  if (options.inner_steps < 1) {
-    fail<ConfigError>("inner steps must be at least 1, not {}", options.inner_steps);
-  }
-  if (options.adapt_every < 1) {
-    fail<ConfigError>("adapt-every must be at least 1, not {}", options.adapt_every);
-  }
-  const Granularity granularity = options.partition.value_or(selector_->default_granularity());
-  ParameterFilter filter{.head = options.head.value_or(loss_->adapts_head()),
-                         .include = options.include,
-                         .exclude = options.exclude};
-  selector_->restrict(filter);
-  adapted_ = adapted_parameters(model, filter, granularity);
-  layers_ = make_partition(adapted_, granularity);
+  const Loss& given_loss = *loss_;
+  const Optimizer& given_optimizer = *optimizer_;
+  const Selector& given_selector = *selector_;
+  own_parts_ = {typeid(given_loss).name(), typeid(given_optimizer).name(),
+                typeid(given_selector).name()};
+  const NormMode mode = options.norm.empty() ? mode_before_ : NormMode::parse(options.norm);
+  options_.norm = mode.to_string();
+  selector_->name_run(run_name());
+  Fit found = fit(model, options, *loss_, *selector_);
+  model.set_norm_mode(mode);
+  options_.partition = found.granularity;
+  options_.head = found.head ? HeadRule::kAdapt : HeadRule::kFreeze;
+  adapted_ = std::move(found.adapted);
+  layers_ = std::move(found.layers);
   std::vector<NamedTensor> named;
   for (const Parameter* parameter : adapted_) named.push_back({parameter->name, parameter->value});
   arena_.emplace(named);
@@ -247,11 +257,9 @@ Adapter::Adapter(Model& model, const AdapterOptions& options, std::unique_ptr<Lo
   }
   model.keep_activations(options.predict == PredictWith::kAfter);
   queue_ = WorkQueue::make(model.device());
-  queue_->time_phases(options.profile);
+  queue_->time_phases(setup.profile);
   displacement_.emplace(*arena_, window_.form, window_.anchor);
   optimizer_->attach(*arena_, layers_, selector_->reads_values());
-  selector_->name_run(run_name());
-  selector_->attach(layers_);
   travelled_.assign(layers_.size(), 0.0);
   source_ = take_snapshot();
   source_norm_ = std::max(std::sqrt(squared_norm(source_.values)), 1e-150);
@@ -259,10 +267,24 @@ Adapter::Adapter(Model& model, const AdapterOptions& options, std::unique_ptr<Lo
   reset();
 }
 
+Adapter::~Adapter() {
+  try {
+    const auto scope = queue_->enter();
+    frames_ = Frames{};
+    restore(source_);
+    queue_->wait();
+    for (Parameter* parameter : adapted_) parameter->value = parameter->value.detach();
+    model_.set_norm_mode(mode_before_);
+    model_.keep_activations(false);
+  } catch (const std::exception&) {
+    // A device that is broken says so to the next who uses it.
+  }
+}
+
 std::string Adapter::run_name() const {
-  if (!options_.run.empty()) return options_.run;
+  if (!setup_.run.empty()) return setup_.run;
   return fmt::format("{} {} {} {} {} {}", model_.spec().to_string(), options_.loss,
-                     options_.optimizer, model_.norm_mode().to_string(), options_.inner_steps,
+                     options_.optimizer, options_.norm, options_.inner_steps,
                      options_.adapt_every);
 }
 
@@ -298,7 +320,6 @@ void Adapter::count(const StepRecord& record) {
 }
 
 void Adapter::reset() {
-  restore(source_);
   restart();
   selector_->reset();
   guard_.forget(/*all=*/true);

@@ -9,6 +9,7 @@
 
 #include "gala/adapt/frame.h"
 #include "gala/adapt/guard.h"
+#include "gala/adapt/method_options.h"
 #include "gala/adapt/step_record.h"
 #include "gala/loss/loss.h"
 #include "gala/model/classes.h"
@@ -18,33 +19,10 @@
 
 namespace gala {
 
-/// Which forward pass answers.
-enum class PredictWith {
-  kAdapting,  ///< the one the loss came from: the parameters before the (last) update
-  kAfter      ///< another one, with the parameters after it
-};
-constexpr std::array<std::string_view, 2> enum_names(PredictWith) {
-  return {"adapting", "after"};
-}
-
-/// How to adapt. Loss, selector, optimizer and guard are specs, as on the command line.
-struct AdapterOptions {
-  std::string loss = "pseudo_label";
-  std::string select = "gala";
-  std::string optimizer = "adam";
-  std::string guard = "warn";
-  std::optional<Granularity> partition = {};  ///< the selector's own default when not given
-  std::optional<bool> head = {};  ///< adapt the head? the loss's protocol decides when not given
-  std::vector<std::string> include = {};  ///< patterns on parameter names; empty: everything
-  std::vector<std::string> exclude = {};
-  std::int64_t inner_steps = 1;  ///< optimizer steps on each batch
-  std::int64_t adapt_every = 1;  ///< adapt on every n-th batch, answer all
-  bool episodic = false;         ///< back to the source before every batch
-  bool shadow = false;           ///< adapt beside, but answer with the source model
-  PredictWith predict = PredictWith::kAdapting;
-  bool record = true;    ///< on a GPU, replay passes over shapes that repeat as captured graphs
+/// What an adapter needs to know beside the method.
+struct AdapterSetup {
+  bool capture = true;   ///< on a GPU, replay passes over shapes that repeat as captured graphs
   bool profile = false;  ///< on a GPU, time the phases of a step apart; costs a little
-  std::uint64_t seed = 0;
   /// Tells this run from others where a selector draws by run (`random:draws=run`); the key in `gala
   /// run`. Empty: network, loss, optimizer, norm mode and steps tell them apart.
   std::string run = {};
@@ -81,14 +59,17 @@ struct AdapterTotals {
 ///   gala::Adapter adapter(model, {.loss = "shot", .select = "gala"});
 ///   at::Tensor logits = adapter.answer(images).logits;
 ///
-/// It puts its own parameters into the model's slots and must not outlive the model. Not for several
-/// threads at once.
+/// It borrows the model: while it lives, its own parameters lie in the model's slots, and no other
+/// adapter can have them; when it ends, the model is the source model again, in the norm mode it had.
+/// Save or copy adapted weights before. It must not outlive the model. Not for several threads at once.
 class Adapter {
  public:
-  Adapter(Model& model, const AdapterOptions& options);
+  Adapter(Model& model, const MethodOptions& options, const AdapterSetup& setup = {});
   /// With parts of your own in place of those the options name.
-  Adapter(Model& model, const AdapterOptions& options, std::unique_ptr<Loss> loss,
-          std::unique_ptr<Optimizer> optimizer, std::unique_ptr<Selector> selector);
+  Adapter(Model& model, const MethodOptions& options, std::unique_ptr<Loss> loss,
+          std::unique_ptr<Optimizer> optimizer, std::unique_ptr<Selector> selector,
+          const AdapterSetup& setup = {});
+  ~Adapter();
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
 
@@ -156,10 +137,14 @@ class Adapter {
   nlohmann::json settings() const;
 
   Model& model_;
-  AdapterOptions options_;
+  Model::Loan loan_;
+  MethodOptions options_;  ///< with every default decided
+  AdapterSetup setup_;
+  NormMode mode_before_;
   std::unique_ptr<Loss> loss_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Selector> selector_;
+  std::vector<std::string> own_parts_;  ///< types of loss, optimizer, selector where the options name none
   Guard guard_;
   LayerPartition layers_;
   std::optional<ParameterArena> arena_;

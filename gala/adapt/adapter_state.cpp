@@ -48,20 +48,14 @@ std::string Adapter::fingerprint() const {
 
 /// What must be the same for a run to go on bit for bit.
 nlohmann::json Adapter::settings() const {
-  return {{"model", model_.spec().to_string()},
-          {"loss", options_.loss},
-          {"select", options_.select},
-          {"optimizer", options_.optimizer},
-          {"guard", without_events(options_.guard)},
-          {"norm", model_.norm_mode().to_string()},
-          {"precision", format_value(model_.precision())},
-          {"preprocessing", model_.preprocessing().to_json()},
-          {"inner steps", options_.inner_steps},
-          {"adapt-every", options_.adapt_every},
-          {"episodic", options_.episodic},
-          {"shadow", options_.shadow},
-          {"predict", format_value(options_.predict)},
-          {"seed", options_.seed}};
+  MethodOptions options = options_;
+  options.guard = without_events(options.guard);
+  nlohmann::ordered_json settings{{"model", model_.spec().to_string()},
+                                  {"precision", format_value(model_.precision())},
+                                  {"preprocessing", model_.preprocessing().to_json()},
+                                  {"own parts", own_parts_}};
+  add_to_json(options, settings);
+  return settings;
 }
 
 State Adapter::save() const {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -26,13 +27,22 @@ namespace gala {
 //   };
 //
 // That single description feeds the parser, the printer, `gala list` and the generated docs.
-// Members may be bool, int64_t, double, std::string or an enum with an `enum_names` overload.
+// Members may be bool, int64_t, double, std::string, an enum with an `enum_names` overload, an optional
+// enum (`auto` where there is none) or a list of texts (written with commas).
 
 /// An enum whose values 0, 1, ... have the names that `enum_names(E{})` lists, found by its namespace.
 template <class E>
 concept NamedEnum = std::is_enum_v<E> && requires(E e) {
   enum_names(e).size();
 };
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+/// The words between commas, without the spaces around them.
+std::vector<std::string> split_names(std::string_view text);
 
 /// One option as users see it.
 struct OptionInfo {
@@ -51,6 +61,10 @@ std::string format_value(const T& value) {
     return value;
   } else if constexpr (NamedEnum<T>) {
     return std::string(enum_names(value)[static_cast<std::size_t>(value)]);
+  } else if constexpr (kIsOptional<T>) {
+    return value ? format_value(*value) : "auto";
+  } else if constexpr (std::same_as<T, std::vector<std::string>>) {
+    return fmt::format("{}", fmt::join(value, ","));
   } else {
     return fmt::format("{}", value);
   }
@@ -65,6 +79,10 @@ std::string accepted_values() {
     return "text";
   } else if constexpr (NamedEnum<T>) {
     return fmt::format("{}", fmt::join(enum_names(T{}), "|"));
+  } else if constexpr (kIsOptional<T>) {
+    return "auto|" + accepted_values<typename T::value_type>();
+  } else if constexpr (std::same_as<T, std::vector<std::string>>) {
+    return "texts with commas";
   } else if constexpr (std::integral<T>) {
     return "integer";
   } else {
@@ -88,6 +106,15 @@ bool parse_value(std::string_view text, T& value) {
       if (names[i] == text) return value = static_cast<T>(i), true;
     }
     return false;
+  } else if constexpr (kIsOptional<T>) {
+    if (text == "auto") return value.reset(), true;
+    typename T::value_type parsed{};
+    if (!parse_value(text, parsed)) return false;
+    value = parsed;
+    return true;
+  } else if constexpr (std::same_as<T, std::vector<std::string>>) {
+    value = text.empty() ? T{} : split_names(text);
+    return true;
   } else {
     T parsed{};
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), parsed);
@@ -111,13 +138,18 @@ std::vector<OptionInfo> describe_options() {
   return infos;
 }
 
+/// The spec with options under the names they have here, where the rest of the world has another: `lr`
+/// and `learning_rate` for `rate`, `eps` for `epsilon`. Throws ConfigError when one is given twice.
+Spec with_our_names(Spec spec, const std::vector<std::string>& known, std::string_view what);
+
 /// Fills an options struct from a spec. `what` names the kind of thing in messages ("selector").
 template <class Options>
-Options parse_options(const Spec& spec, std::string_view what) {
+Options parse_options(const Spec& given, std::string_view what) {
   Options options{};
   std::vector<std::string> known;
+  Options::visit([&](const char* name, auto, const char*) { known.emplace_back(name); });
+  const Spec spec = with_our_names(given, known, what);
   Options::visit([&]<class T>(const char* name, T Options::*member, const char*) {
-    known.emplace_back(name);
     const std::string* text = spec.find(name);
     if (text && !parse_value(*text, options.*member)) {
       fail<ConfigError>("{} {}: option {} cannot be \"{}\" (expected {})", what, spec.name, name,

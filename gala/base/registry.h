@@ -55,6 +55,10 @@ struct MethodInfo {
   std::vector<OptionInfo> options;
 };
 
+/// The spec with every option of its kind written out and numbers in one spelling. Throws ConfigError
+/// for an unknown name, option or value.
+Spec written_out(const Spec& spec, const std::vector<MethodInfo>& known, std::string_view kind);
+
 template <class Interface, class... Context>
 std::vector<MethodInfo> describe_registry(
     std::span<const RegistryEntry<Interface, Context...>> entries) {

@@ -175,19 +175,6 @@ std::size_t find_severity(const Stream& stream, const std::string& family, int s
 
 }  // namespace
 
-std::vector<std::string> split_names(std::string_view text) {
-  std::vector<std::string> names;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    std::string_view word = text.substr(0, comma);
-    while (word.starts_with(' ')) word.remove_prefix(1);
-    while (word.ends_with(' ')) word.remove_suffix(1);
-    names.emplace_back(word);
-    if (comma == std::string_view::npos) return names;
-    text.remove_prefix(comma + 1);
-  }
-}
-
 void lay_out_single(const SingleOptions& options, std::uint64_t seed, Stream& stream) {
   if (stream.domains.size() != 1) {
     std::vector<std::string> names;

@@ -121,7 +121,4 @@ void lay_out_gradual(const GradualOptions& options, std::uint64_t seed, Stream& 
 void lay_out_mixed(const MixedOptions& options, std::uint64_t seed, Stream& stream);
 void lay_out_correlated(const CorrelatedOptions& options, std::uint64_t seed, Stream& stream);
 
-/// Words between commas, without the spaces around them.
-std::vector<std::string> split_names(std::string_view text);
-
 }  // namespace gala

@@ -67,6 +67,14 @@ Model::Model(Spec spec, std::int64_t classes, Preprocessing default_preprocessin
   }
 }
 
+Model::Loan::Loan(Model& model) : model_(model) {
+  if (model.lent_) {
+    fail("the {} is being adapted already: end that adapter first, or give this one a model of its own",
+         model.spec().name);
+  }
+  model.lent_ = true;
+}
+
 at::Device Model::device() const {
   return parameters_.front().value.device();
 }

@@ -87,6 +87,19 @@ class Model {
   const std::vector<std::string>& class_names() const { return class_names_; }
   void set_class_names(std::vector<std::string> names) { class_names_ = std::move(names); }
 
+  /// Held by whoever puts parameters of its own into the slots: there can be one at a time. Throws
+  /// Error where there is one already.
+  class Loan {
+   public:
+    explicit Loan(Model& model);
+    ~Loan() { model_.lent_ = false; }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+
+   private:
+    Model& model_;
+  };
+
   std::int64_t classes() const { return classes_; }
   /// The spec this network was made from, every option written out.
   const Spec& spec() const { return spec_; }
@@ -120,6 +133,7 @@ class Model {
   Precision precision_ = Precision::kFloat32;
   at::MemoryFormat memory_format_ = at::MemoryFormat::Contiguous;
   bool keeps_activations_ = false;
+  bool lent_ = false;
 };
 
 /// The networks that can be named in a spec.

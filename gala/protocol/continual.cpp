@@ -6,10 +6,8 @@ namespace gala {
 
 RunDefaults ContinualProtocol::defaults() const {
   return {.stream = "continual",
-          .norm = "batch",
-          .optimizer = "adam:rate=0.001",
-          .partition = "",
-          .batch_size = 200};
+          .batch_size = 200,
+          .method = {.optimizer = "adam:rate=0.001", .norm = "batch"}};
 }
 
 TestBed ContinualProtocol::open() const {

@@ -34,10 +34,8 @@ std::string domainbed_name(const std::string& path) {
 
 RunDefaults DomainBedProtocol::defaults() const {
   return {.stream = "single:order=shuffled",
-          .norm = "source",
-          .optimizer = "adam:rate=5e-05",
-          .partition = "",
-          .batch_size = 32};
+          .batch_size = 32,
+          .method = {.optimizer = "adam:rate=5e-05", .norm = "source"}};
 }
 
 TestBed DomainBedProtocol::open() const {

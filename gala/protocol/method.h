@@ -1,7 +1,6 @@
 #pragma once
-#include <string>
-
-#include "gala/adapt/adapter.h"
+#include "gala/adapt/method_options.h"
+#include "gala/model/model.h"
 #include "gala/protocol/plan.h"
 #include "gala/protocol/protocol.h"
 
@@ -9,9 +8,7 @@ namespace gala {
 
 /// How a run adapts, with every default decided.
 struct Method {
-  AdapterOptions options;
-  std::string norm;
-  std::int64_t batch_size = 0;
+  MethodOptions options;
   bool idle = false;  ///< nothing ever moves
 };
 
@@ -19,9 +16,5 @@ struct Method {
 /// changed. Parts come out as specs with every option written out; of a run in which nothing moves,
 /// what does not matter takes its default, so that equal runs are equal. Throws ConfigError.
 Method decide_method(const RunRequest& request, const RunDefaults& defaults, Model& network);
-
-/// The spec with every option of its kind written out and numbers in one spelling. Throws ConfigError
-/// for an unknown name, option or value.
-Spec written_out(const Spec& spec, const std::vector<MethodInfo>& known, std::string_view kind);
 
 }  // namespace gala

@@ -140,7 +140,7 @@ std::optional<int> fixed_block(const Record& record) {
   const Spec select = Spec::parse(record.spec.select);
   const std::string* layers = select.find("layers");
   int block = 0;
-  if (select.name != "fixed" || record.spec.partition != "block" || !layers ||
+  if (select.name != "fixed" || record.spec.partition != Granularity::kBlock || !layers ||
       !layers->starts_with("block") || !parse_value(std::string_view(*layers).substr(5), block) ||
       block < 1) {
     return std::nullopt;

@@ -56,12 +56,12 @@ Performance::Performance(const ReadyRun& run, const Machine& machine, SourceCach
   parse_value(run.spec.precision, precision);
   model_->set_precision(precision);
   const std::int64_t size = model_->preprocessing().size;
-  set_layout(*model_, machine.layout, {run.method.batch_size, 3, size, size});
+  set_layout(*model_, machine.layout, {run.spec.batch_size, 3, size, size});
 }
 
 LoaderOptions Performance::loader_options() const {
   LoaderOptions options;
-  options.batch_size = run_.method.batch_size;
+  options.batch_size = run_.spec.batch_size;
   options.threads = machine_.loader_threads;
   options.device = machine_.device;
   return options;
@@ -100,7 +100,7 @@ std::vector<Score> Performance::score_source(const std::string& norm) {
   const bool alike = mode.kind == NormKind::kSource && !run_.bed->augmented;
   const std::string name =
       fmt::format("{} {} {} {} {} {} {} {} {}", model_->spec().to_string(), weight_hash_,
-                  run_.data_hash, norm, alike ? 0 : run_.method.batch_size, run_.bed->augmented,
+                  run_.data_hash, norm, alike ? 0 : run_.spec.batch_size, run_.bed->augmented,
                   run_.bed->augmented ? run_.spec.seed : 0, run_.spec.precision,
                   model_->preprocessing().to_json().dump());
   return cache_.get(name, [&] {
@@ -113,9 +113,7 @@ void Performance::adapt(Performed& performed) {
   Record& record = performed.record;
   const Stream stream = make_stream(Spec::parse(run_.spec.stream), run_.bed->target,
                                     static_cast<std::uint64_t>(run_.spec.seed));
-  AdapterOptions options = run_.method.options;
-  options.run = run_.key;
-  Adapter adapter(*model_, options);
+  Adapter adapter(*model_, run_.spec, {.run = run_.key});
   Gatherer gatherer(stream, adapter, run_.trace);
   Loader loader(stream, model_->preprocessing(), loader_options());
   std::int32_t segment = 0;
@@ -175,11 +173,11 @@ Performed Performance::perform() {
     record.source.emplace();
     record.source->augmented = run_.bed->augmented;
     record.source->before = score_source("source");
-    if (run_.method.norm != "source") {
-      record.source->before_in_norm = score_source(run_.method.norm);
+    if (run_.spec.norm != "source") {
+      record.source->before_in_norm = score_source(run_.spec.norm);
     }
   }
-  model_->set_norm_mode(NormMode::parse(run_.method.norm));
+  model_->set_norm_mode(NormMode::parse(run_.spec.norm));
   adapt(performed);
   record.provenance = machine_.provenance();
   record.provenance["layout"] =

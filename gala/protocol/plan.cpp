@@ -43,6 +43,7 @@ std::optional<std::string> to_text(const toml::node& node) {
 std::vector<std::string> run_names() {
   std::vector<std::string> names;
   for (const OptionInfo& option : describe_options<RunRequest>()) names.push_back(option.name);
+  for (const OptionInfo& option : describe_options<MethodOptions>()) names.push_back(option.name);
   return names;
 }
 
@@ -303,6 +304,15 @@ void PlanReader::add_run(const std::string& row, const Axes& axes, const Values&
     say(fmt::format("row {}: {} cannot be \"{}\" (expected {})", row, name, found->second,
                     accepted_values<T>()));
   });
+  MethodOptions method;
+  for (const auto& [name, text] : run.values) {
+    try {
+      if (!text.empty() && set_option(method, name, text)) run.request.method[name] = text;
+    } catch (const ConfigError& error) {
+      say(fmt::format("row {}: {}", row, error.what()));
+    }
+  }
+  run.request.seed = method.seed;
   const auto label = [&](const char* name) {
     const auto found = run.values.find(name);
     return found == run.values.end() ? std::string() : found->second;

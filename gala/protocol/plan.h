@@ -6,19 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "gala/adapt/adapter.h"
+#include "gala/adapt/method_options.h"
+#include "gala/model/precision.h"
 #include "gala/protocol/record.h"
 #include "gala/train/problems.h"
 
 namespace gala {
 
-enum class HeadRule { kAuto, kAdapt, kFreeze };
-constexpr std::array<std::string_view, 3> enum_names(HeadRule) {
-  return {"auto", "adapt", "freeze"};
-}
-
-/// One run as a plan asks for it. What is left empty or 0 the protocol, the selector or the loss
-/// decides.
+/// One run as a plan asks for it. What is left empty or 0 the protocol decides.
 struct RunRequest {
   std::string protocol;
   std::string model;
@@ -26,24 +21,14 @@ struct RunRequest {
   std::string train;
   std::string train_set;
   std::string stream;
-  std::string loss = "pseudo_label";
-  std::string select = "gala";
-  std::string optimizer;
-  std::string norm;
-  std::string partition;
-  HeadRule head = HeadRule::kAuto;
-  std::string include;
-  std::string exclude;
   std::int64_t batch_size = 0;
-  std::int64_t inner_steps = 1;
-  std::int64_t adapt_every = 1;
-  bool episodic = false;
   bool restart_at_borders = false;
-  PredictWith predict = PredictWith::kAdapting;
   Precision precision = Precision::kFloat32;
-  std::string guard = "warn";
-  std::int64_t seed = 0;
   bool trace = false;
+  std::map<std::string, std::string> method;  ///< the options of MethodOptions that it names
+  std::int64_t seed = 0;                      ///< that of the method, for what else is drawn
+
+  /// The keys of a run beside those of MethodOptions.
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("protocol", &RunRequest::protocol, "what is run: see `gala list protocols`");
@@ -52,24 +37,10 @@ struct RunRequest {
     option("train", &RunRequest::train, "training plan of the weights, beside this plan");
     option("train_set", &RunRequest::train_set, "its settings: name=value,name=value");
     option("stream", &RunRequest::stream, "order of the images; none: the protocol's");
-    option("loss", &RunRequest::loss, "see `gala list losses`");
-    option("select", &RunRequest::select, "see `gala list selectors`");
-    option("optimizer", &RunRequest::optimizer, "see `gala list optimizers`");
-    option("norm", &RunRequest::norm, "norm mode; none: the protocol's");
-    option("partition", &RunRequest::partition, "tensor, module or block; none: the selector's");
-    option("head", &RunRequest::head, "whether the last layer adapts; auto: as the loss has it");
-    option("include", &RunRequest::include, "patterns of parameters that adapt, with commas");
-    option("exclude", &RunRequest::exclude, "patterns of those that do not");
-    option("batch_size", &RunRequest::batch_size, "images a batch; 0: the protocol's");
-    option("inner_steps", &RunRequest::inner_steps, "optimizer steps on each batch");
-    option("adapt_every", &RunRequest::adapt_every, "adapt on every n-th batch");
-    option("episodic", &RunRequest::episodic, "back to the source before every batch");
+    option("batch_size", &RunRequest::batch_size, "images per batch; 0: the protocol's");
     option("restart_at_borders", &RunRequest::restart_at_borders,
            "back to the source where a domain ends");
-    option("predict", &RunRequest::predict, "which forward pass answers");
     option("precision", &RunRequest::precision, "arithmetic");
-    option("guard", &RunRequest::guard, "see `gala list guards`");
-    option("seed", &RunRequest::seed, "of shuffled streams and selectors that draw");
     option("trace", &RunRequest::trace, "keep the cosines of every step");
   }
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "gala/adapt/method_options.h"
 #include "gala/base/registry.h"
 #include "gala/data/dataset.h"
 #include "gala/protocol/record.h"
@@ -32,10 +33,8 @@ struct TestBed {
 /// What a protocol prescribes where a plan is silent.
 struct RunDefaults {
   std::string stream;
-  std::string norm;
-  std::string optimizer;
-  std::string partition;  ///< empty: the selector's own
   std::int64_t batch_size = 0;
+  MethodOptions method;
 };
 
 /// How a benchmark is run: which images are answered, and what else is scored around them.

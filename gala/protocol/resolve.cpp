@@ -124,7 +124,6 @@ Model& Resolver::prototype(const Spec& network) {
 ReadyRun Resolver::resolve(const PlannedRun& planned) {
   const RunRequest& request = planned.request;
   if (request.protocol.empty()) fail<ConfigError>("protocol is missing");
-  if (request.seed < 0) fail<ConfigError>("seed must be at least 0, not {}", request.seed);
   const OpenBed& open = open_bed(request.protocol);
   for (const Domain& domain : open.bed->target.domains) {
     if (!domain.data->labelled()) {
@@ -139,39 +138,31 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
   run.source = open_model(request, open.bed->target.classes());
   Model& network = prototype(run.source.network);
   check_classes(open.bed->target, network);
-  run.method = decide_method(request, open.defaults, network);
+  const Method method = decide_method(request, open.defaults, network);
+  run.idle = method.idle;
 
   const Spec stream_spec = decide_stream(request, open.defaults);
   const Stream stream =
       make_stream(stream_spec, open.bed->target, static_cast<std::uint64_t>(request.seed));
   run.warnings = class_warnings(open.bed->target, stream, run.source.classes);
-  const std::vector<BatchSpan> batches = stream.batches(run.method.batch_size);
+  const std::int64_t batch_size =
+      request.batch_size == 0 ? open.defaults.batch_size : request.batch_size;
+  if (batch_size < 1) {
+    fail<ConfigError>("batch_size cannot be {} (expected 1 or more)", batch_size);
+  }
+  const std::vector<BatchSpan> batches = stream.batches(batch_size);
   run.batches = static_cast<std::int64_t>(batches.size());
   for (const BatchSpan& batch : batches) run.images += batch.size;
 
-  const AdapterOptions& options = run.method.options;
-  run.spec = {.protocol = open.bed->protocol.to_string(),
-              .model = run.source.network.to_string(),
-              .training = run.source.identity,
-              .data = open.bed->data.to_string(),
-              .stream = stream_spec.to_string(),
-              .loss = options.loss,
-              .select = options.select,
-              .optimizer = options.optimizer,
-              .norm = run.method.norm,
-              .partition = format_value(*options.partition),
-              .head = *options.head ? "adapt" : "freeze",
-              .include = options.include,
-              .exclude = options.exclude,
-              .batch_size = run.method.batch_size,
-              .inner_steps = options.inner_steps,
-              .adapt_every = options.adapt_every,
-              .episodic = options.episodic,
-              .restart_at_borders = stream.reset_at_borders,
-              .predict = format_value(options.predict),
-              .precision = format_value(request.precision),
-              .guard = options.guard,
-              .seed = request.seed};
+  static_cast<MethodOptions&>(run.spec) = method.options;
+  run.spec.protocol = open.bed->protocol.to_string();
+  run.spec.model = run.source.network.to_string();
+  run.spec.training = run.source.identity;
+  run.spec.data = open.bed->data.to_string();
+  run.spec.stream = stream_spec.to_string();
+  run.spec.batch_size = batch_size;
+  run.spec.restart_at_borders = stream.reset_at_borders;
+  run.spec.precision = format_value(request.precision);
   run.key = run_key(run.spec, run.data_hash);
 
   run.labels = planned.labels;
@@ -183,8 +174,8 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
     // What is repeated with another seed is another trial.
     run.labels.trial = open.bed->environment.empty() ? request.seed : open.bed->trial;
   }
-  run.labels.loss = run.method.idle ? "" : Spec::parse(options.loss).name;
-  if (run.method.idle) run.labels.hyper.clear();
+  run.labels.loss = run.idle ? "" : Spec::parse(run.spec.loss).name;
+  if (run.idle) run.labels.hyper.clear();
   return run;
 }
 

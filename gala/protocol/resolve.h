@@ -22,7 +22,7 @@ struct ReadyRun {
   std::string data_hash;
   std::shared_ptr<const TestBed> bed;
   SourceModel source;
-  Method method;
+  bool idle = false;  ///< nothing ever moves
   bool trace = false;
   std::int64_t images = 0;                 ///< that are answered
   std::int64_t batches = 0;                ///< in which they come

@@ -4,16 +4,33 @@
 #include "gala/base/hash.h"
 
 namespace gala {
+namespace {
+
+/// Calls `field(name, member)` for every member beside the method's, in the order of records.
+template <class Self, class Visitor>
+void visit_fields(Self& self, Visitor&& field) {
+  field("protocol", self.protocol);
+  field("model", self.model);
+  field("training", self.training);
+  field("data", self.data);
+  field("stream", self.stream);
+  field("batch_size", self.batch_size);
+  field("restart_at_borders", self.restart_at_borders);
+  field("precision", self.precision);
+}
+
+}  // namespace
 
 nlohmann::ordered_json RunSpec::to_json() const {
   nlohmann::ordered_json json;
-  visit(*this, [&](const char* name, const auto& member) { json[name] = member; });
+  visit_fields(*this, [&](const char* name, const auto& member) { json[name] = member; });
+  add_to_json(*this, json);
   return json;
 }
 
 RunSpec RunSpec::from_json(const nlohmann::json& json) {
   RunSpec spec;
-  visit(spec, [&]<class T>(const char* name, T& member) {
+  visit_fields(spec, [&]<class T>(const char* name, T& member) {
     const auto found = json.find(name);
     if (found == json.end()) fail("spec.{} is missing", name);
     try {
@@ -22,6 +39,7 @@ RunSpec RunSpec::from_json(const nlohmann::json& json) {
       fail("spec.{} cannot be {}", name, found->dump());
     }
   });
+  static_cast<MethodOptions&>(spec) = method_from_json(json);
   return spec;
 }
 

@@ -48,7 +48,7 @@ std::string find_folder(const std::string& path, std::string_view wanted, Fits&&
 
 RunDefaults TinyDomainBedProtocol::defaults() const {
   RunDefaults defaults = DomainBedProtocol({}).defaults();
-  defaults.partition = "block";
+  defaults.method.partition = Granularity::kBlock;
   return defaults;
 }
 

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 2> enum_names(RandomDraws) {
 
 /// One layer a step, drawn evenly. By default the draws depend on the seed alone: runs that share a seed
 /// and have as many layers draw the same ones, whatever their data and loss. With draws=run they depend
-/// on the name of the run as well (AdapterOptions::run), so that rows of a table are independent.
+/// on the name of the run as well (AdapterSetup::run), so that rows of a table are independent.
 class RandomSelector : public Selector {
  public:
   struct Options {

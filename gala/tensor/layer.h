@@ -1,9 +1,21 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gala {
+
+/// How fine the layers are that a selector chooses from.
+enum class Granularity {
+  kTensor,  ///< each parameter tensor for itself
+  kModule,  ///< a convolution; a norm's scale and shift; a linear layer's weight and bias
+  kBlock    ///< a block of the network; the stem joins block 1, the head is in none
+};
+constexpr std::array<std::string_view, 3> enum_names(Granularity) {
+  return {"tensor", "module", "block"};
+}
 
 /// Part of the arena: elements begin .. begin + size - 1.
 struct Range {

@@ -14,7 +14,7 @@
 namespace gala {
 namespace {
 
-AdapterOptions toy_options(const std::string& select) {
+MethodOptions toy_options(const std::string& select) {
   return {.loss = "entropy", .select = select, .guard = "off"};
 }
 
@@ -28,7 +28,7 @@ TEST(Adapter, AnswersWithTheParametersBeforeTheUpdate) {
 
 TEST(Adapter, AnswersWithTheParametersAfterTheUpdateWhenAsked) {
   auto model = toy_model(), twin = toy_model();
-  AdapterOptions options = toy_options("all");
+  MethodOptions options = toy_options("all");
   Adapter before(*twin, options);
   options.predict = PredictWith::kAfter;
   Adapter after(*model, options);
@@ -54,15 +54,15 @@ TEST(Adapter, MovesOnlyTheChosenLayer) {
 }
 
 TEST(Adapter, FreezesTheHeadAsTheLossAsks) {
-  const auto has_head = [](const AdapterOptions& options) {
+  const auto has_head = [](const MethodOptions& options) {
     auto model = toy_model();
     const Adapter adapter(*model, options);
     return adapter.layers().layers.back().name == "fc";
   };
   EXPECT_TRUE(has_head({.loss = "pseudo_label"}));
   EXPECT_FALSE(has_head({.loss = "shot"}));
-  EXPECT_FALSE(has_head({.loss = "pseudo_label", .head = false}));
-  EXPECT_TRUE(has_head({.loss = "shot", .head = true}));
+  EXPECT_FALSE(has_head({.loss = "pseudo_label", .head = HeadRule::kFreeze}));
+  EXPECT_TRUE(has_head({.loss = "shot", .head = HeadRule::kAdapt}));
 }
 
 TEST(Adapter, RefusesAStepThatIsNotFinite) {
@@ -113,7 +113,7 @@ TEST(Adapter, CountsABatchWithoutConfidentSamplesAsASkippedStep) {
 
 TEST(Adapter, TakesSeveralStepsABatchWhenAsked) {
   auto model = toy_model();
-  AdapterOptions options = toy_options("gala:window=2");
+  MethodOptions options = toy_options("gala:window=2");
   options.inner_steps = 3;
   Adapter adapter(*model, options);
   const Answer answer = adapter.answer(toy_images(1));
@@ -127,7 +127,7 @@ TEST(Adapter, TakesSeveralStepsABatchWhenAsked) {
 
 TEST(Adapter, AdaptsOnEveryNthBatchOnly) {
   auto model = toy_model();
-  AdapterOptions options = toy_options("all");
+  MethodOptions options = toy_options("all");
   options.adapt_every = 3;
   Adapter adapter(*model, options);
   std::vector<std::size_t> steps;
@@ -137,7 +137,7 @@ TEST(Adapter, AdaptsOnEveryNthBatchOnly) {
 
 TEST(Adapter, StartsFromTheSourceAtEveryBatchWhenEpisodic) {
   auto model = toy_model(1, "running:momentum=0.2"), fresh = toy_model(1, "running:momentum=0.2");
-  AdapterOptions options = toy_options("all");
+  MethodOptions options = toy_options("all");
   options.inner_steps = 2;
   Adapter straight(*fresh, options);
   options.episodic = true;
@@ -167,7 +167,7 @@ TEST(Adapter, ReturnsToTheSourceExactly) {
 
 TEST(Adapter, AnswersFromTheSourceInShadowMode) {
   auto model = toy_model(), adapted_model = toy_model(), source = toy_model(1, "source");
-  AdapterOptions options = toy_options("all");
+  MethodOptions options = toy_options("all");
   Adapter plain(*adapted_model, options);
   options.shadow = true;
   Adapter shadow(*model, options);
@@ -218,7 +218,7 @@ TEST(Adapter, CountsPathAndNetDisplacement) {
 
 TEST(Adapter, RollsBackToTheSourceAfterCollapse) {
   auto model = toy_model();
-  AdapterOptions options = toy_options("all");
+  MethodOptions options = toy_options("all");
   options.optimizer = "adam:rate=1";
   options.guard = "rollback:horizon=8,every=2,displacement=0.3";
   Adapter adapter(*model, options);
@@ -237,7 +237,7 @@ TEST(Adapter, RollsBackToTheSourceAfterCollapse) {
 
 TEST(Adapter, RollsBackToTheLastHealthyParameters) {
   auto model = toy_model();
-  AdapterOptions options = toy_options("all");
+  MethodOptions options = toy_options("all");
   options.optimizer = "sgd:rate=0.05";
   options.guard = "rollback:to=healthy,horizon=4,every=1,diversity=0,displacement=0.02";
   Adapter adapter(*model, options);
@@ -258,7 +258,7 @@ TEST(Adapter, RollsBackToTheLastHealthyParameters) {
 
 TEST(Adapter, StopsAdaptingWhenTheGuardSaysSo) {
   auto model = toy_model();
-  AdapterOptions options = toy_options("all");
+  MethodOptions options = toy_options("all");
   options.optimizer = "adam:rate=1";
   options.guard = "stop:horizon=4,every=1,displacement=0.1";
   Adapter adapter(*model, options);
@@ -271,7 +271,7 @@ TEST(Adapter, StopsAdaptingWhenTheGuardSaysSo) {
 
 TEST(Adapter, ChangesNoNumberWhenTheGuardOnlyWarns) {
   auto watched_model = toy_model(), plain_model = toy_model();
-  AdapterOptions options = toy_options("all");
+  MethodOptions options = toy_options("all");
   options.optimizer = "adam:rate=0.1";
   Adapter plain(*plain_model, options);
   options.guard = "warn:horizon=4,every=1";

@@ -16,8 +16,8 @@ using Numbers = std::vector<std::int64_t>;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
-AdapterOptions options_with(const std::string& select, const std::string& guard = "warn") {
-  AdapterOptions options;
+MethodOptions options_with(const std::string& select, const std::string& guard = "warn") {
+  MethodOptions options;
   options.loss = "entropy";
   options.select = select;
   options.guard = guard;
@@ -25,8 +25,8 @@ AdapterOptions options_with(const std::string& select, const std::string& guard 
 }
 
 /// A rate at which the first step leaves nothing of the network.
-AdapterOptions ruinous(const std::string& guard, const std::string& select = "all") {
-  AdapterOptions options = options_with(select, guard);
+MethodOptions ruinous(const std::string& guard, const std::string& select = "all") {
+  MethodOptions options = options_with(select, guard);
   options.optimizer = "sgd:rate=1e38";
   return options;
 }
@@ -172,7 +172,7 @@ TEST(NotFinite, TheGuardRollsBackAtOnceAndAnswersStayHealthy) {
     for (const char* select : {"all", "gala"}) {
       for (const auto predict : {PredictWith::kAdapting, PredictWith::kAfter}) {
         auto model = toy_model();
-        AdapterOptions options = ruinous(guard, select);
+        MethodOptions options = ruinous(guard, select);
         options.predict = predict;
         Adapter adapter(*model, options);
         const at::Tensor source = parameters_of(adapter);
@@ -194,7 +194,7 @@ TEST(NotFinite, TheGuardRollsBackAtOnceAndAnswersStayHealthy) {
 /// Not so ruinous that the update gives it away: only the answers do, a batch later.
 TEST(NotFinite, TheGuardRollsBackWhenOnlyTheSourceModelCanAnswer) {
   auto model = toy_model(1, "source");
-  AdapterOptions options = options_with("all", "rollback");
+  MethodOptions options = options_with("all", "rollback");
   options.optimizer = "sgd:rate=1e6";
   Adapter adapter(*model, options);
   const at::Tensor source = parameters_of(adapter);
@@ -215,7 +215,7 @@ TEST(NotFinite, TheGuardRollsBackWhenOnlyTheSourceModelCanAnswer) {
 TEST(NotFinite, InShadowModeTheSourceAnswersAndTheGuardStillSees) {
   auto model = toy_model(), plain_model = toy_model(), source = toy_model(1, "source");
   Adapter plain(*plain_model, ruinous("warn"));
-  AdapterOptions options = ruinous("warn");
+  MethodOptions options = ruinous("warn");
   options.shadow = true;
   Adapter adapter(*model, options);
   EXPECT_TRUE(adapter.answer(toy_images(1)).health->collapsed);

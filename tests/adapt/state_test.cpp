@@ -11,7 +11,7 @@
 namespace gala {
 
 /// Without it, names of tests would hold addresses.
-static void PrintTo(const AdapterOptions& options, std::ostream* out) {
+static void PrintTo(const MethodOptions& options, std::ostream* out) {
   *out << options.loss << " | " << options.select << " | " << options.optimizer;
 }
 
@@ -38,7 +38,7 @@ std::string trace_of(Adapter& adapter, int first, int last) {
   return trace;
 }
 
-class StateOf : public testing::TestWithParam<AdapterOptions> {};
+class StateOf : public testing::TestWithParam<MethodOptions> {};
 
 TEST_P(StateOf, GoesOnBitForBit) {
   auto straight_model = toy_model(1, "running:momentum=0.1"),
@@ -68,14 +68,14 @@ TEST_P(StateOf, GoesOnBitForBit) {
 INSTANTIATE_TEST_SUITE_P(
     EveryMethod, StateOf,
     testing::Values(
-        AdapterOptions{.loss = "entropy", .select = "gala:window=7"},
-        AdapterOptions{.loss = "shot", .select = "gala:anchor=previous,displacement=difference"},
-        AdapterOptions{.loss = "entropy",
+        MethodOptions{.loss = "entropy", .select = "gala:window=7"},
+        MethodOptions{.loss = "shot", .select = "gala:anchor=previous,displacement=difference"},
+        MethodOptions{.loss = "entropy",
                        .select = "gala:optimizer=reset",
                        .optimizer = "adam:moments=selected"},
-        AdapterOptions{.loss = "entropy", .select = "random", .seed = 5},
-        AdapterOptions{.loss = "entropy", .select = "auto_snr:definition=paper,threshold=0.3"},
-        AdapterOptions{.loss = "entropy",
+        MethodOptions{.loss = "entropy", .select = "random", .seed = 5},
+        MethodOptions{.loss = "entropy", .select = "auto_snr:definition=paper,threshold=0.3"},
+        MethodOptions{.loss = "entropy",
                        .select = "auto_rgn",
                        .optimizer = "sgd:momentum=0.9,nesterov=yes",
                        .guard = "rollback:to=healthy,horizon=8,every=2,displacement=0.01"}),
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(State, BelongsToOneModelAndOneMethod) {
   auto model = toy_model(), other_seed = toy_model(2), same = toy_model(), same_again = toy_model();
-  const AdapterOptions options{.loss = "entropy", .select = "gala"};
+  const MethodOptions options{.loss = "entropy", .select = "gala"};
   Adapter adapter(*model, options);
   adapter.answer(toy_images(1));
   const State state = adapter.save();
@@ -106,7 +106,7 @@ TEST(State, BelongsToOneModelAndOneMethod) {
 TEST(State, DoesNotCareWhereEventsAreWritten) {
   auto model = toy_model(), twin = toy_model(), third = toy_model();
   const auto with = [](const std::string& guard) {
-    return AdapterOptions{.loss = "entropy", .select = "gala", .guard = guard};
+    return MethodOptions{.loss = "entropy", .select = "gala", .guard = guard};
   };
   Adapter adapter(*model, with("warn:events=a.jsonl,every=2"));
   adapter.answer(toy_images(1));
@@ -158,7 +158,7 @@ TEST(StateFile, IsTakenOnlyAsItWasWritten) {
 
 TEST(State, ChangesNothingWhenItCannotBeUsed) {
   auto model = toy_model(), twin = toy_model();
-  const AdapterOptions options{.loss = "entropy", .select = "gala"};
+  const MethodOptions options{.loss = "entropy", .select = "gala"};
   Adapter adapter(*model, options), saved(*twin, options);
   adapter.answer(toy_images(1));
   for (int i = 1; i <= 3; ++i) saved.answer(toy_images(i));
@@ -190,7 +190,7 @@ TEST(StateFile, DoesNotDependOnTheMemoryLayout) {
       parameter.value = parameter.value.contiguous(at::MemoryFormat::ChannelsLast);
     }
   }
-  const AdapterOptions options{.loss = "entropy", .select = "gala"};
+  const MethodOptions options{.loss = "entropy", .select = "gala"};
   Adapter adapter(*model, options), other(*channels_last, options);
   for (int i = 1; i <= 3; ++i) adapter.answer(toy_images(i));
   other.load(adapter.save());

@@ -59,12 +59,11 @@ TEST_F(CudaAdapter, RecordedAndUnrecordedStepsAgreeBitForBit) {
     for (const char* select : {"gala", "all", "auto_rgn", "auto_snr", "random",
                                "gala:displacement=difference,anchor=previous"}) {
       for (const auto predict : {PredictWith::kAdapting, PredictWith::kAfter}) {
-        AdapterOptions options{.loss = "shot", .select = select, .inner_steps = 2};
+        MethodOptions options{.loss = "shot", .select = select, .inner_steps = 2};
         options.predict = predict;
         const auto recorded_model = model(norm), plain_model = model(norm);
         Adapter recorded(*recorded_model, options);
-        options.record = false;
-        Adapter plain(*plain_model, options);
+        Adapter plain(*plain_model, options, {.capture = false});
         for (std::uint64_t step = 0; step < 25; ++step) {
           // The last batch of a stream is often a smaller one.
           const at::Tensor batch = images(step % 11 == 10 ? 5 : 16, step);
@@ -114,12 +113,11 @@ TEST_F(CudaAdapter, AnswersThatAreNotFiniteAreReplacedRecordedOrNot) {
   for (const char* norm : {"source", "batch", "running"}) {
     for (const char* optimizer : {"adam:rate=1e-3", "sgd:rate=1e38"}) {
       for (const char* guard : {"off", "warn", "rollback"}) {
-        AdapterOptions options{.loss = "entropy", .select = "all", .optimizer = optimizer};
+        MethodOptions options{.loss = "entropy", .select = "all", .optimizer = optimizer};
         options.guard = guard;
         const auto recorded_model = model(norm), plain_model = model(norm);
         Adapter recorded(*recorded_model, options);
-        options.record = false;
-        Adapter plain(*plain_model, options);
+        Adapter plain(*plain_model, options, {.capture = false});
         for (std::uint64_t step = 0; step < 12; ++step) {
           at::Tensor batch = images(8, step);
           if (step % 5 == 4) batch[3][1][5][5] = std::numeric_limits<float>::quiet_NaN();
@@ -201,8 +199,9 @@ class CuriousLoss : public Loss {
 
 TEST_F(CudaAdapter, WhatCannotBeRecordedRunsUnrecordedAndLeaksNothing) {
   const auto run = [](Model& network, bool record, std::string& problem) {
-    Adapter adapter(network, {.record = record}, std::make_unique<CuriousLoss>(),
-                    make_optimizer(Spec::parse("adam")), make_selector(Spec::parse("gala"), 0));
+    Adapter adapter(network, {}, std::make_unique<CuriousLoss>(),
+                    make_optimizer(Spec::parse("adam")), make_selector(Spec::parse("gala"), 0),
+                    {.capture = record});
     std::int64_t in_use = 0;
     for (std::uint64_t step = 0; step < 200; ++step) {
       adapter.answer(images(8, step).to(at::kCUDA));
@@ -287,7 +286,7 @@ TEST_F(CudaAdapter, ManyAtOnceMayMeetNewShapes) {
 
 TEST_F(CudaAdapter, TimesThePhasesOfRecordedStepsWhereAsked) {
   const auto network = model("batch");
-  Adapter adapter(*network, {.loss = "shot", .profile = true});
+  Adapter adapter(*network, {.loss = "shot"}, {.profile = true});
   Answer answer;
   for (std::uint64_t step = 0; step < 5; ++step) answer = adapter.answer(images(32, step));
   const StepTimes& times = answer.steps[0].times;

@@ -28,7 +28,7 @@ double error_of(const Path& path, const char* loss) {
   model->set_norm_mode(NormMode::parse("batch"));
   model->set_precision(path.precision);
   model->set_memory_format(path.layout);
-  Adapter adapter(*model, {.loss = loss, .record = path.record});
+  Adapter adapter(*model, {.loss = loss}, {.capture = path.record});
   Spec data = Spec::parse("cifar10c:generate=yes,severity=5");
   data.set("path", kAssets + "cifar10_test_2000.png");
   data.set("corruption",

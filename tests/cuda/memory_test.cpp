@@ -56,12 +56,11 @@ TEST_F(CudaMemory, DoesNotGrowWithAdaptersThatCameAndWent) {
 TEST_F(CudaMemory, RecordingsOfOneAdapterMayTakeTurns) {
   set_deterministic(true);
   for (const auto predict : {PredictWith::kAdapting, PredictWith::kAfter}) {
-    AdapterOptions options{.loss = "shot", .inner_steps = 2};
+    MethodOptions options{.loss = "shot", .inner_steps = 2};
     options.predict = predict;
     const auto recorded_model = model(), plain_model = model();
     Adapter recorded(*recorded_model, options);
-    options.record = false;
-    Adapter plain(*plain_model, options);
+    Adapter plain(*plain_model, options, {.capture = false});
     std::vector<Answer> kept, expected;
     for (std::uint64_t step = 0; step < 24; ++step) {
       const at::Tensor batch = images(std::array{16, 5, 9}[step % 3], step);

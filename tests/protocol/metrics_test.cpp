@@ -66,7 +66,7 @@ TEST(Metrics, RanksAndSpearmanAgreeWithScipy) {
 Record block_run(int block, std::int64_t correct, const std::string& environment = "sketch") {
   Record record = test::sample_record();
   record.spec.select = fmt::format("fixed:layers=block{}", block);
-  record.spec.partition = "block";
+  record.spec.partition = Granularity::kBlock;
   record.labels.environment = environment;
   record.labels.row = fmt::format("Block {}", block);
   record.domains = {{environment, 100, correct}};
@@ -85,9 +85,9 @@ TEST(Metrics, CountsModulesToTheirBlocks) {
 TEST(Metrics, KnowsRunsOfOneBlock) {
   EXPECT_EQ(fixed_block(block_run(3, 1)), 3);
   Record record = block_run(3, 1);
-  record.spec.partition = "module";
+  record.spec.partition = Granularity::kModule;
   EXPECT_FALSE(fixed_block(record));
-  record.spec.partition = "block";
+  record.spec.partition = Granularity::kBlock;
   record.spec.select = "fixed:layers=\"block1,block2\"";
   EXPECT_FALSE(fixed_block(record));
   EXPECT_FALSE(fixed_block(test::sample_record()));

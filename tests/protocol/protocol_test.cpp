@@ -77,9 +77,9 @@ TEST(DomainBedProtocol, IsTheSameWhereverItLiesAndHoweverItIsNamed) {
 TEST(DomainBedProtocol, HasT3asDefaults) {
   const RunDefaults defaults = make_protocol(Spec::parse("domainbed"))->defaults();
   EXPECT_EQ(defaults.batch_size, 32);
-  EXPECT_EQ(defaults.norm, "source");
+  EXPECT_EQ(defaults.method.norm, "source");
   EXPECT_EQ(defaults.stream, "single:order=shuffled");
-  EXPECT_EQ(defaults.optimizer, "adam:rate=5e-05");
+  EXPECT_EQ(defaults.method.optimizer, "adam:rate=5e-05");
 }
 
 TEST(DomainBedProtocol, NamesTheSetsAsPapersDo) {
@@ -125,7 +125,8 @@ TEST(TinyDomainBedProtocol, HasTheSixNamedShifts) {
     EXPECT_EQ(bed.protocol, whole.protocol) << "its runs are DomainBed runs";
     EXPECT_EQ(bed.hash(), whole.hash());
   }
-  EXPECT_EQ(make_protocol(Spec::parse("tiny_domainbed"))->defaults().partition, "block");
+  EXPECT_EQ(make_protocol(Spec::parse("tiny_domainbed"))->defaults().method.partition,
+            Granularity::kBlock);
 }
 
 TEST(TinyDomainBedProtocol, SaysWhichFolderIsMissing) {
@@ -150,8 +151,8 @@ TEST(ContinualProtocol, MakesTheFifteenCorruptionsFromCleanImages) {
   EXPECT_EQ(bed.dataset, "CIFAR-10-C");
   const RunDefaults defaults = make_protocol(Spec::parse("continual"))->defaults();
   EXPECT_EQ(defaults.batch_size, 200);
-  EXPECT_EQ(defaults.norm, "batch");
-  EXPECT_EQ(defaults.optimizer, "adam:rate=0.001");
+  EXPECT_EQ(defaults.method.norm, "batch");
+  EXPECT_EQ(defaults.method.optimizer, "adam:rate=0.001");
 }
 
 TEST(ContinualProtocol, MeasuresNoForgettingWithoutCleanImages) {

@@ -5,11 +5,15 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
+#include <memory>
+#include <set>
 
 #include "gala/base/error.h"
 #include "gala/loss/loss.h"
 #include "gala/optim/optimizer.h"
 #include "gala/protocol/gather.h"
+#include "gala/protocol/method.h"
 #include "gala/select/selector.h"
 #include "tests/protocol/sample.h"
 
@@ -143,15 +147,63 @@ TEST(RunKey, DependsOnEveryFieldOfTheSpecAndOnTheData) {
   EXPECT_EQ(key.size(), 32u);
   EXPECT_NE(run_key(spec, "other"), key);
   const nlohmann::json fields = spec.to_json();
+  const std::map<std::string, std::string> others = {
+      {"partition", "tensor"}, {"head", "adapt"}, {"predict", "after"}};
   for (const auto& [name, value] : fields.items()) {
     nlohmann::json changed = fields;
     if (value.is_boolean()) changed[name] = !value.get<bool>();
     if (value.is_number()) changed[name] = value.get<std::int64_t>() + 1;
-    if (value.is_string()) changed[name] = value.get<std::string>() + "x";
+    if (value.is_string()) {
+      changed[name] = others.contains(name) ? others.at(name) : value.get<std::string>() + "x";
+    }
     if (value.is_array()) changed[name].push_back("x");
     if (value.is_object()) changed[name]["x"] = 1;
     EXPECT_NE(run_key(RunSpec::from_json(changed), "data"), key) << name;
   }
+  RunSpec in_shadow = spec;
+  in_shadow.shadow = true;
+  EXPECT_NE(run_key(in_shadow, "data"), key) << "an option that the first records did not have";
+}
+
+/// Whatever is added to a run's options, what was measured keeps its name.
+TEST(RunKey, OfEveryCommittedRecordIsTheOneItWasStoredUnder) {
+  std::ifstream file(GALA_TEST_SOURCE_DIR "/results/records.jsonl");
+  std::string line;
+  std::size_t count = 0;
+  while (std::getline(file, line)) {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    const Record record = Record::from_json(json);
+    ASSERT_EQ(run_key(record.spec, record.data_hash), record.key) << "line " << count + 1;
+    ASSERT_EQ(nlohmann::json(record.spec.to_json()), json.at("spec")) << "line " << count + 1;
+    ++count;
+  }
+  EXPECT_GT(count, 1000u);
+}
+
+/// A plan that asks for what a record's spec says decides on that spec again.
+TEST(RunKey, TheMethodOfACommittedRecordIsDecidedAsItWas) {
+  std::ifstream file(GALA_TEST_SOURCE_DIR "/results/records.jsonl");
+  std::map<std::string, std::unique_ptr<Model>> networks;
+  std::set<std::string> seen;
+  std::string line;
+  while (std::getline(file, line)) {
+    const RunSpec spec = Record::from_json(nlohmann::json::parse(line)).spec;
+    RunRequest request;
+    MethodOptions::visit([&](const char* name, auto member, const char*) {
+      request.method[name] = format_value(spec.*member);
+    });
+    if (!seen.insert(fmt::format("{} {}", spec.model, fmt::join(request.method, ","))).second) {
+      continue;
+    }
+    std::unique_ptr<Model>& network = networks[spec.model];
+    if (!network) network = make_model(Spec::parse(spec.model));
+    RunDefaults defaults;  // of the optimizer, where nothing moves
+    defaults.method.optimizer = spec.optimizer;
+    ASSERT_EQ(decide_method(request, defaults, *network).options,
+              static_cast<const MethodOptions&>(spec))
+        << line.substr(0, 200);
+  }
+  EXPECT_GT(seen.size(), 100u);
 }
 
 TEST(GapSummary, HasTheQuantilesOfNumPy) {

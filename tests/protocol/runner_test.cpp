@@ -58,7 +58,7 @@ TEST_F(RunnerTest, ARecordAgreesWithItself) {
   EXPECT_GT(moved, 0);
   EXPECT_EQ(record.gap.steps, 4) << "two of six steps open a window";
   EXPECT_EQ(record.layers.back().block, 3);
-  EXPECT_EQ(record.spec.head, "freeze") << "as SHOT has it";
+  EXPECT_EQ(record.spec.head, HeadRule::kFreeze) << "as SHOT has it";
   EXPECT_EQ(record.spec.norm, "batch");
   EXPECT_EQ(record.labels.loss, "shot");
   EXPECT_EQ(record.labels.backbone, "WRN-16-2");
@@ -207,7 +207,7 @@ TEST_F(RunnerTest, TinyDomainBedSharesItsRunsWithTheHeatMap) {
   const std::string erm = "model = \"wide_resnet:depth=10,width=1\"\nselect = \"none\"\n";
   EXPECT_EQ(ready("protocol = \"tiny_domainbed:root=.,shift=pacs_sketch\"\n" + erm)[0].key,
             ready("protocol = \"domainbed:path=PACS,env=3\"\n" + erm)[0].key);
-  EXPECT_EQ(tiny[0].spec.partition, "block");
+  EXPECT_EQ(tiny[0].spec.partition, Granularity::kBlock);
 }
 
 TEST_F(RunnerTest, ARunThatFailsIsNamedAndTheOthersAreMade) {

@@ -6,24 +6,21 @@ namespace gala::test {
 /// A whole record with small numbers.
 inline Record sample_record() {
   Record record;
-  record.spec = {.protocol = "domainbed:env=1,trial=0",
-                 .model = "resnet18:classes=7",
-                 .training = {{"plan", {{"train", {{"seed", 3}}}}}},
-                 .data = "domainbed:env=1,split=in",
-                 .stream = "single:order=shuffled",
-                 .loss = "shot",
-                 .select = "gala",
-                 .optimizer = "adam:rate=5e-05",
-                 .norm = "source",
-                 .partition = "module",
-                 .head = "freeze",
-                 .include = {},
-                 .exclude = {"fc*"},
-                 .batch_size = 32,
-                 .predict = "adapting",
-                 .precision = "float32",
-                 .guard = "warn",
-                 .seed = 7};
+  static_cast<MethodOptions&>(record.spec) = {.loss = "shot",
+                                              .select = "gala",
+                                              .optimizer = "adam:rate=5e-05",
+                                              .norm = "source",
+                                              .partition = Granularity::kModule,
+                                              .head = HeadRule::kFreeze,
+                                              .exclude = {"fc*"},
+                                              .seed = 7};
+  record.spec.protocol = "domainbed:env=1,trial=0";
+  record.spec.model = "resnet18:classes=7";
+  record.spec.training = {{"plan", {{"train", {{"seed", 3}}}}}};
+  record.spec.data = "domainbed:env=1,split=in";
+  record.spec.stream = "single:order=shuffled";
+  record.spec.batch_size = 32;
+  record.spec.precision = "float32";
   record.data_hash = "d0";
   record.key = run_key(record.spec, record.data_hash);
   record.labels = {"table1",    "",        "GALA", "domainbed", "PACS",
