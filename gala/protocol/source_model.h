@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gala/model/model.h"
 #include "gala/protocol/plan.h"
 #include "gala/train/plan.h"
 

@@ -84,7 +84,7 @@ Table rotation_table(const std::vector<Record>& records) {
   // The defaults first, by single modules before the rest.
   std::map<std::tuple<bool, bool, std::string, std::string>, Sum> sums;
   for (const Turn& turn : turns(records)) {
-    const std::string& layers = turn.record->spec.partition;
+    const std::string layers = format_value(turn.record->spec.partition);
     Sum& sum = sums[{turn.setting != "default", layers != "module", turn.setting, layers}];
     sum.rotation.choices += turn.rotation.choices;
     sum.rotation.repeats += turn.rotation.repeats;
@@ -119,7 +119,7 @@ Figure rotation_figure(const std::vector<Record>& records) {
   Json values = Json::array();
   std::map<std::tuple<std::string, std::string, std::string, double>, std::string> rows;
   for (const Turn& turn : turns(records)) {
-    if (turn.setting != "default" || turn.record->spec.partition == "block") continue;
+    if (turn.setting != "default" || turn.record->spec.partition == Granularity::kBlock) continue;
     const Labels& labels = turn.record->labels;
     const std::string loss = loss_name(labels.loss);
     const double rate = spec_number(turn.record->spec.optimizer, "rate").value_or(0);

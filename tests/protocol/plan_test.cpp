@@ -64,9 +64,9 @@ TEST(Plan, LaysOutRowsTimesAxes) {
   EXPECT_EQ(plan.runs.size(), 16u + 32u);
   const PlannedRun& last = plan.runs.back();
   EXPECT_EQ(last.request.protocol, "domainbed:path=data/VLCS,env=1");
-  EXPECT_EQ(last.request.optimizer, "adam:rate=0.0005");
-  EXPECT_EQ(last.request.select, "fixed:layers=block2");
-  EXPECT_EQ(last.request.inner_steps, 3);
+  EXPECT_EQ(last.request.method.at("optimizer"), "adam:rate=0.0005");
+  EXPECT_EQ(last.request.method.at("select"), "fixed:layers=block2");
+  EXPECT_EQ(last.request.method.at("inner_steps"), "3");
   EXPECT_EQ(last.request.seed, 3);
   EXPECT_EQ(last.labels.row, "Block 2");
   EXPECT_EQ(last.labels.dataset, "VLCS");
@@ -99,8 +99,8 @@ norm = "source"
 name = "GALA"
 )");
   ASSERT_EQ(plan.runs.size(), 4u);
-  EXPECT_EQ(plan.runs[0].request.norm, "source");
-  EXPECT_EQ(plan.runs[1].request.norm, "batch");
+  EXPECT_EQ(plan.runs[0].request.method.at("norm"), "source");
+  EXPECT_EQ(plan.runs[1].request.method.at("norm"), "batch");
   EXPECT_EQ(plan.runs[3].request.protocol, "continual:path=b");
   EXPECT_EQ(plan.runs[3].labels.dataset, "B");
 }
@@ -132,7 +132,7 @@ TEST(Plan, WithoutRowsIsOneRow) {
       "[plan]\nname = \"x\"\ntitle = \"One\"\n[run]\nprotocol = \"continual\"\nepisodic = true\n");
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].labels.row, "One");
-  EXPECT_TRUE(plan.runs[0].request.episodic);
+  EXPECT_EQ(plan.runs[0].request.method.at("episodic"), "yes");
 }
 
 TEST(Plan, OfAHeadingAloneHasNoRuns) {
@@ -177,14 +177,14 @@ TEST(Plan, KnowsTheLinesAndTheOrderOfRows) {
   ASSERT_EQ(plan.runs.size(), 4u);
   EXPECT_EQ(plan.runs[0].request.seed, 0);
   EXPECT_EQ(plan.runs[1].request.seed, 0) << "the last list of the file turns fastest";
-  EXPECT_EQ(plan.runs[1].request.loss, "entropy");
+  EXPECT_EQ(plan.runs[1].request.method.at("loss"), "entropy");
 }
 
 TEST(Plan, ANameMayReferThroughOthersButNotToItself) {
   const std::string head =
       "[plan]\nname = \"x\"\ntitle = \"x\"\n[run]\nprotocol = \"continual\"\nloss = \"{a}\"\n"
       "a = \"{b}\"\nb = \"{c}\"\nc = ";
-  EXPECT_EQ(parsed(head + "\"shot\"\n").runs.at(0).request.loss, "shot");
+  EXPECT_EQ(parsed(head + "\"shot\"\n").runs.at(0).request.method.at("loss"), "shot");
   EXPECT_ANY(problems_of(head + "\"{a}\"\n"), "refers to itself");
 }
 

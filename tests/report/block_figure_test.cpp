@@ -19,7 +19,7 @@ Record block_run(const std::string& plan, const std::string& environment, const 
                            .benchmark = plan == "table3" ? "tiny_domainbed" : "domainbed"},
                           correct);
   record.spec.select = "fixed:layers=block1";
-  record.spec.partition = "block";
+  record.spec.partition = Granularity::kBlock;
   return record;
 }
 

@@ -178,7 +178,7 @@ TEST(Tables, BestAndWorstBlockComeFromRunsOfSingleBlocks) {
   const auto add = [&](const std::string& row, const std::string& select, std::int64_t correct) {
     records.push_back(made_up({.plan = "table3", .row = row}, correct));
     records.back().spec.select = select;
-    records.back().spec.partition = "block";
+    records.back().spec.partition = Granularity::kBlock;
     records.back().layers.clear();
     for (int block = 1; block <= 4; ++block) {
       records.back().layers.push_back(
