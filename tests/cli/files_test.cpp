@@ -109,7 +109,6 @@ TEST_F(Files, CorruptKeepsItsPictures) {
 TEST_F(Files, OfAFolderOfPicturesNoneIsLost) {
   write_source_weights();
   for (int i = 0; i < 10; ++i) write_png(fmt::format("photos/{}/a.png", i), 1);
-  std::filesystem::create_directory_symlink("..", path("photos/0/circle"));
   const std::string adapt =
       "adapt --weights source.safetensors --loss entropy --data folder:path=photos --trace ";
   const std::vector<std::string> parts = {"would overwrite what --data path reads",

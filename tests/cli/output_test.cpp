@@ -145,9 +145,10 @@ TEST_F(Output, AFullDiskAtTheEndDoesNotHideTheResult) {
   }
   // Each of the others is written all the same, and each failure is named.
   std::filesystem::create_symlink("/dev/full", path("full"));
-  const Ending both = run(labelled_ +
-                          "--quiet --save-weights /dev/full --save-state s.state --batch-size 24 "
-                          "--trace full --predictions p.csv");
+  const Ending both =
+      run("adapt --weights source.safetensors --batch-size 24 --loss entropy --quiet --data "
+          "arrays:images=x.npy,labels=y.npy --save-weights /dev/full --save-state s.state "
+          "--trace full --predictions p.csv");
   EXPECT_EQ(both.code, 1);
   EXPECT_EQ(both.err,
             "error: full: writing failed (is the disk full?); /dev/full: writing failed (is the "

@@ -193,7 +193,8 @@ std::vector<nlohmann::ordered_json> GalaProgram::read_json_lines(const std::stri
 std::map<std::string, std::string> GalaProgram::listing() const {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
-    files[entry.path().string()] = entry.is_regular_file() ? read_file(entry.path()) : "";
+    std::error_code loop;  // a link may lead to itself
+    files[entry.path().string()] = entry.is_regular_file(loop) ? read_file(entry.path()) : "";
   }
   return files;
 }
