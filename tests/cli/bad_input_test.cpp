@@ -25,7 +25,8 @@ class BadInput : public GalaProgram {
     write_labels("y.npy", 16);
   }
 
-  void refuses(const std::string& arguments, const std::vector<std::string>& parts) {
+  /// What is said.
+  std::string refuses(const std::string& arguments, const std::vector<std::string>& parts) {
     const auto before = listing();
     const Ending ending = run(arguments);
     EXPECT_EQ(ending.code, 2) << arguments << "\n" << ending.err;
@@ -34,6 +35,7 @@ class BadInput : public GalaProgram {
     EXPECT_TRUE(ending.err.starts_with("error: ")) << arguments << "\n" << ending.err;
     for (const std::string& part : parts) EXPECT_CONTAINS(ending.err, part) << arguments;
     EXPECT_TRUE(before == listing()) << arguments << " left something behind";
+    return ending.err;
   }
   void adapt_refuses(const std::string& flags, const std::vector<std::string>& parts) {
     refuses("adapt --weights source.safetensors --data arrays:images=x.npy,labels=y.npy " + flags,
@@ -255,8 +257,7 @@ TEST_F(BadInput, StatesOfOddValues) {
     State state = whole;
     change(state);
     write_state(path("odd.state"), state);
-    refuses(flags + "--trace t.jsonl --resume odd.state", {"odd.state"});
-    const std::string said = run(flags + "--trace t.jsonl --resume odd.state").err;
+    const std::string said = refuses(flags + "--trace t.jsonl --resume odd.state", {"odd.state"});
     for (const char* raw : {"json", "vector", "map::", "_M_", "std::", "c10"}) {
       EXPECT_EQ(said.find(raw), std::string::npos) << said;
     }
@@ -280,8 +281,7 @@ TEST_F(BadInput, StatesOfOddValues) {
 TEST_F(BadInput, LinksThatLeadToThemselves) {
   std::filesystem::create_symlink("loop", path("loop"));
   const auto loops = [&](const std::string& arguments) {
-    refuses(arguments, {"loop"});
-    const std::string said = run(arguments).err;
+    const std::string said = refuses(arguments, {"loop"});
     EXPECT_EQ(said.find("filesystem error"), std::string::npos) << said;
   };
   const std::string adapt = "adapt --data arrays:images=x.npy --weights ";
