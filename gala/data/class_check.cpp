@@ -24,11 +24,14 @@ std::string class_name_warning(const DataSource& source, std::span<const std::st
 std::string ways_out(const DataSource& source, const Model& model) {
   if (source.spec.name != "folder") return "";
   return fmt::format(
-      "; behind folder:path=..., labels=none answers without labels, labels=names looks the "
-      "folders' names up among the weights' classes{}, and classes=FILE numbers them{}",
-      model.class_names().empty() ? " (these weights name none)"
-                                  : fmt::format(" (such as \"{}\")", model.class_names().front()),
-      source.notes().empty() ? "" : fmt::format(" ({})", fmt::join(source.notes(), "; ")));
+      ". To go on, add to the folder's path: labels=none (answer without labels), labels=names "
+      "(find "
+      "the folders' names among those of the weights' classes{}) or classes=FILE (a file that "
+      "numbers "
+      "the names){}",
+      model.class_names().empty() ? "; these name none"
+                                  : fmt::format(", such as \"{}\"", model.class_names().front()),
+      source.notes().empty() ? "" : fmt::format(". {}", fmt::join(source.notes(), "; ")));
 }
 
 std::string class_order_warning(const Stream& stream) {

@@ -230,8 +230,8 @@ std::vector<Domain> open_folder(const FolderOptions& options) {
   if (folders.empty()) return {{name, open_unlabelled(path, std::move(beside))}};
   Domain domain{name, open_labelled(options, std::move(folders))};
   if (!empty.empty()) {
-    domain.notes.push_back(
-        fmt::format("{}: no class, for no picture lies there: {}", options.path, shortened(empty)));
+    domain.notes.push_back(fmt::format("{}: not taken for classes, since they hold no picture: {}",
+                                       options.path, shortened(empty)));
   }
   return {std::move(domain)};
 }

@@ -123,7 +123,7 @@ TEST_F(PictureFiles, InAFewClassFoldersHaveThreeWaysToAnswer) {
   EXPECT_EQ(refused.code, 2);
   for (const char* part :
        {"folder has 2 classes, but the head of wide_resnet has 10", "labels=none", "labels=names",
-        "these weights name none", "classes=FILE", "no picture lies there: __pycache__"}) {
+        "these name none", "classes=FILE", "since they hold no picture: __pycache__"}) {
     EXPECT_CONTAINS(refused.err, part);
   }
   const Ending unlabelled = run(adapt_ + "folder:path=photos,labels=none");
@@ -138,7 +138,7 @@ TEST_F(PictureFiles, InAFewClassFoldersHaveThreeWaysToAnswer) {
       run("adapt --weights named.safetensors --predictions n.csv --data "
           "folder:path=photos,labels=names");
   ASSERT_EQ(named.code, 0) << named.err;
-  EXPECT_CONTAINS(named.err, "no picture lies there: __pycache__");
+  EXPECT_CONTAINS(named.err, "since they hold no picture: __pycache__");
   EXPECT_TRUE(words(read("n.csv"))[2].ends_with(",5,photos/dog/1.png")) << read("n.csv");
 
   write("classes.json", R"({"dog": 7, "bird": 2})");

@@ -221,7 +221,7 @@ TEST(Folder, WithoutAPictureIsNoClass) {
   EXPECT_EQ(source.class_names(), (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(labels_of(source), (Labels{0, 1}));
   ASSERT_EQ(source.notes().size(), 1u);
-  EXPECT_CONTAINS(source.notes()[0], "no picture lies there: __pycache__, notes");
+  EXPECT_CONTAINS(source.notes()[0], "since they hold no picture: __pycache__, notes");
   // Nor does it make classes of pictures that have none.
   const TemporaryFolder flat;
   plant(flat, {"a.png", "b.png"});
