@@ -127,7 +127,7 @@ void set_run(Columns& columns, const Record& record) {
     set_all(columns, "rotation",
             {{"choices", rotation->choices},
              {"repeats", rotation->repeats},
-             {"by_chance", rounded(rotation->by_chance, kDigits)}});
+             {"by_chance", rounded(rotation->by_chance, 3)}});
   }
   set_guard(columns, record.guard);
   set_cost(columns, record.cost);

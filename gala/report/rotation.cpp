@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -101,7 +102,9 @@ Table rotation_table(const std::vector<Record>& records) {
          {static_cast<double>(sum.runs.size()), static_cast<double>(sum.steps),
           static_cast<double>(sum.skipped), static_cast<double>(sum.rotation.choices), repeats,
           share(repeats, sum.rotation), share(sum.rotation.by_chance, sum.rotation)}) {
-      row.cells.push_back(number(value, sum.runs));
+      // One link to the runs is enough: there may be thousands.
+      row.cells.push_back(
+          number(value, row.cells.empty() ? sum.runs : std::vector<const Record*>{}));
     }
     table.rows.push_back(std::move(row));
   }
@@ -116,26 +119,34 @@ Figure rotation_figure(const std::vector<Record>& records) {
                 "draws would repeat. At zero no layer moves twice before the window ends: the "
                 "criterion then decides the order of the layers, and which are left out.",
                 {}};
-  Json values = Json::array();
-  std::map<std::tuple<std::string, std::string, std::string, double>, std::string> rows;
+  // A point stands for all runs of a row that share it: thousands of runs must not fill the page.
+  std::map<std::tuple<std::string, std::string, std::string, double>, std::map<double, int>> rows;
+  std::map<std::string, Rotation> sums;
+  const auto name_of = [](const auto& row) {
+    return fmt::format("{}, {}, {}, rate {}", std::get<0>(row), std::get<1>(row), std::get<2>(row),
+                       std::get<3>(row));
+  };
   for (const Turn& turn : turns(records)) {
     if (turn.setting != "default" || turn.record->spec.partition == Granularity::kBlock) continue;
     const Labels& labels = turn.record->labels;
-    const std::string loss = loss_name(labels.loss);
-    const double rate = spec_number(turn.record->spec.optimizer, "rate").value_or(0);
-    std::string& row = rows[{labels.dataset, labels.backbone, loss, rate}];
-    row = fmt::format("{}, {}, {}, rate {}", labels.dataset, labels.backbone, loss, rate);
-    values.push_back({{"of", row},
-                      {"share", share(static_cast<double>(turn.rotation.repeats), turn.rotation)},
-                      {"chance", share(turn.rotation.by_chance, turn.rotation)},
-                      {"choices", turn.rotation.choices},
-                      {"repeats", turn.rotation.repeats},
-                      {"plan", labels.plan},
-                      {"environment", labels.environment}});
+    const std::tuple row{labels.dataset, labels.backbone, loss_name(labels.loss),
+                         spec_number(turn.record->spec.optimizer, "rate").value_or(0)};
+    const double repeated = share(static_cast<double>(turn.rotation.repeats), turn.rotation);
+    ++rows[row][std::round(10 * repeated) / 10];
+    Rotation& sum = sums[name_of(row)];
+    sum.choices += turn.rotation.choices;
+    sum.by_chance += turn.rotation.by_chance;
   }
-  if (values.empty()) return figure;
-  Json order = Json::array();
-  for (const auto& [place, name] : rows) order.push_back(name);
+  if (rows.empty()) return figure;
+  Json values = Json::array(), chances = Json::array(), order = Json::array();
+  for (const auto& [row, points] : rows) {
+    const std::string name = name_of(row);
+    order.push_back(name);
+    chances.push_back({{"of", name}, {"share", share(sums[name].by_chance, sums[name])}});
+    for (const auto& [repeated, runs] : points) {
+      values.push_back({{"of", name}, {"share", repeated}, {"runs", runs}});
+    }
+  }
   Json spec = chart_base("Share of choices that repeat a layer within a window, by run",
                          static_cast<int>(40 + 22 * rows.size()));
   spec["data"] = {{"values", values}};
@@ -147,29 +158,22 @@ Figure rotation_figure(const std::vector<Record>& records) {
   const Json x = {{"field", "share"},
                   {"type", "quantitative"},
                   {"title", "choices that repeat a layer within the window, %"}};
-  Json chance = x;
-  chance["field"] = "chance";
-  chance["aggregate"] = "mean";
   spec["layer"] = Json::array();
-  spec["layer"].push_back({{"mark", {{"type", "tick"}, {"style", "threshold"}, {"thickness", 2}}},
-                           {"encoding", {{"x", chance}, {"y", y}}}});
   spec["layer"].push_back(
-      {{"mark",
-        {{"type", "point"},
-         {"filled", true},
-         {"size", 60},
-         {"opacity", 0.6},
-         {"color", "#0f8a80"}}},
+      {{"data", {{"values", chances}}},
+       {"mark",
+        {{"type", "tick"}, {"style", "threshold"}, {"thickness", 2}, {"tooltip", "by chance"}}},
+       {"encoding", {{"x", x}, {"y", y}}}});
+  spec["layer"].push_back(
+      {{"mark", {{"type", "point"}, {"filled", true}, {"opacity", 0.6}, {"color", "#0f8a80"}}},
        {"encoding",
         {{"x", x},
          {"y", y},
+         {"size", {{"field", "runs"}, {"type", "quantitative"}, {"scale", {{"range", {40, 160}}}}}},
          {"tooltip",
-          {{{"field", "of"}, {"title", "runs"}},
-           {{"field", "plan"}},
-           {{"field", "environment"}},
-           {{"field", "repeats"}},
-           {{"field", "choices"}},
-           {{"field", "chance"}, {"format", ".1f"}, {"title", "by chance, %"}}}}}}});
+          {{{"field", "of"}, {"title", "settings"}},
+           {{"field", "share"}, {"title", "repeats, %"}},
+           {{"field", "runs"}}}}}}});
   figure.charts.push_back(
       {.label = "Runs with default settings", .spec = std::move(spec), .wide = true});
   return figure;
