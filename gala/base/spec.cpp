@@ -84,8 +84,8 @@ Spec Spec::parse(std::string_view text) {
     const std::string key(text.substr(at, equals == std::string_view::npos ? equals : equals - at));
     if (equals == std::string_view::npos || key.empty() ||
         key.find_first_of(",:\" \t\n") != std::string::npos) {
-      fail<ConfigError>("\"{}\": expected key=value at position {}{}", in_brief(text), at,
-                        in_brief(comma_hint(spec, text.substr(at))));
+      fail<ConfigError>("\"{}\": expected key=value at position {}{}", in_brief(text, 200), at,
+                        in_brief(comma_hint(spec, text.substr(at)), 200));
     }
     if (spec.find(key))
       fail<ConfigError>("\"{}\": option {} is given twice", in_brief(text), in_brief(key));

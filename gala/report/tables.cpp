@@ -44,7 +44,7 @@ TableSet variants(const std::vector<Record>& records, const Wanted& wanted, cons
 
 }  // namespace
 
-const Table& TableSet::variant(const std::string& rule, const std::string& norm) const {
+const Table& TableSet::variant(std::string_view rule, std::string_view norm) const {
   for (const Table& table : variants) {
     if ((rule.empty() || table.rule == rule) && (norm.empty() || table.norm == norm)) return table;
   }

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gala/protocol/record.h"
@@ -12,7 +13,7 @@ struct TableSet {
   std::string id;
   std::vector<Table> variants;  ///< never empty; the first is what is shown at first
   /// The variant with this rule and norm mode; the first where there is none.
-  const Table& variant(const std::string& rule, const std::string& norm) const;
+  const Table& variant(std::string_view rule, std::string_view norm) const;
 };
 
 /// The paper's Tables 1 to 4 and those of its supplement in their layout, then one for each further

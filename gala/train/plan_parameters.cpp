@@ -153,7 +153,8 @@ std::string shown(const toml::node& node) {
   node.visit([&](const auto& typed) { out << typed; });
   std::string text = out.str();
   constexpr std::size_t kLongest = 60;
-  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+  if (text.size() > kLongest) text.replace(kLongest, text.size(), "...");
+  return text;
 }
 
 PlanSetting PlanSetting::parse(std::string_view text) {

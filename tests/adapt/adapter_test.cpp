@@ -38,6 +38,41 @@ TEST(Adapter, AnswersWithTheParametersAfterTheUpdateWhenAsked) {
   EXPECT_TRUE(same_bytes(after.answer(images).logits, expected));
 }
 
+TEST(Adapter, BorrowsTheModelAndGivesItBackAsItWas) {
+  auto model = toy_model(1, "source"), twin = toy_model(1, "source");
+  const at::Tensor images = toy_images(1);
+  {
+    MethodOptions options = toy_options("all");
+    options.norm = "running";
+    options.predict = PredictWith::kAfter;
+    Adapter adapter(*model, options);
+    EXPECT_TRUE(model->norm_mode().to_string().starts_with("running"));
+    for (int batch = 1; batch <= 3; ++batch) adapter.answer(toy_images(batch));
+    EXPECT_FALSE(same_bytes(model->forward(images, false).logits, twin->forward(images).logits));
+    EXPECT_THROW(Adapter(*model, toy_options("gala")), Error) << "it is lent already";
+  }
+  EXPECT_EQ(model->norm_mode().to_string(), twin->norm_mode().to_string());
+  EXPECT_FALSE(model->keeps_activations());
+  EXPECT_TRUE(same_bytes(model->forward(images).logits, twin->forward(images).logits));
+  for (const Parameter& parameter : model->parameters()) {
+    EXPECT_FALSE(parameter.value.requires_grad()) << parameter.name;
+  }
+  // The next one starts from the source, not from what the first one made of it.
+  Adapter next(*model, toy_options("all")), other(*twin, toy_options("all"));
+  EXPECT_TRUE(same_bytes(parameters_of(next), parameters_of(other)));
+}
+
+TEST(Adapter, ThatCannotBeMadeLeavesTheModelFree) {
+  auto model = toy_model(1, "source");
+  EXPECT_THROW(Adapter(*model, toy_options("fixed:layers=nowhere")), ConfigError);
+  MethodOptions options = toy_options("all");
+  options.norm = "batch";
+  options.inner_steps = 0;
+  EXPECT_THROW(Adapter(*model, options), ConfigError);
+  EXPECT_EQ(model->norm_mode().to_string(), "source");
+  EXPECT_NO_THROW(Adapter(*model, toy_options("all")));
+}
+
 TEST(Adapter, MovesOnlyTheChosenLayer) {
   auto model = toy_model();
   Adapter adapter(*model, toy_options("fixed:layers=block2.layer.0.conv1"));

@@ -103,6 +103,22 @@ TEST(State, BelongsToOneModelAndOneMethod) {
   EXPECT_THROW(Adapter(*brighter, options).load(state), Error);
 }
 
+/// What the options name is not what is at work where parts were handed over.
+TEST(State, OfPartsOfOnesOwnIsNotResumedByOthers) {
+  const auto made = [](Model& model, std::unique_ptr<Loss> loss) {
+    return std::make_unique<Adapter>(model, MethodOptions{}, std::move(loss),
+                                     make_optimizer(Spec::parse("adam")),
+                                     make_selector(Spec::parse("gala"), 0));
+  };
+  auto model = toy_model(), twin = toy_model(), third = toy_model(), fourth = toy_model();
+  const auto entropy = made(*model, make_loss(Spec::parse("entropy")));
+  entropy->answer(toy_images(1));
+  const State state = entropy->save();
+  EXPECT_THROW(Adapter(*twin, {}).load(state), Error) << "the options' own loss is another";
+  EXPECT_THROW(made(*third, make_loss(Spec::parse("shot")))->load(state), Error);
+  EXPECT_NO_THROW(made(*fourth, make_loss(Spec::parse("entropy")))->load(state));
+}
+
 TEST(State, DoesNotCareWhereEventsAreWritten) {
   auto model = toy_model(), twin = toy_model(), third = toy_model();
   const auto with = [](const std::string& guard) {

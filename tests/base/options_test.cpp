@@ -52,6 +52,39 @@ TEST(Options, RoundTripThroughTheirSpec) {
   EXPECT_EQ(options_to_spec("x", parse_options<Example>(spec, "thing")), spec);
 }
 
+TEST(Options, AreUnderstoodByTheNamesTheyHaveElsewhere) {
+  EXPECT_EQ(parse_options<Example>(Spec::parse("x:lr=0.5"), "thing").rate, 0.5);
+  EXPECT_EQ(parse_options<Example>(Spec::parse("x:learning_rate=0.25"), "thing").rate, 0.25);
+  EXPECT_EQ(message_of("x:lr=1,rate=2"),
+            "thing x: rate and lr are the same option: give one of them");
+  EXPECT_EQ(message_of("x:lr=1,learning_rate=2"),
+            "thing x: rate and learning_rate are the same option: give one of them");
+  EXPECT_NE(message_of("x:eps=1").find("no option \"eps\""), std::string::npos)
+      << "there is no epsilon here";
+}
+
+struct Lists {
+  std::vector<std::string> names = {};
+  std::optional<Colour> colour = {};
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("names", &Lists::names, "several");
+    option("colour", &Lists::colour, "one, or none");
+  }
+};
+
+TEST(Options, MayBeListsAndLeftToOthers) {
+  const auto lists = parse_options<Lists>(Spec::parse("x:names=\"a, b\",colour=red"), "thing");
+  EXPECT_EQ(lists.names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(lists.colour, Colour::kRed);
+  const auto none = parse_options<Lists>(Spec::parse("x:names=\"\",colour=auto"), "thing");
+  EXPECT_TRUE(none.names.empty());
+  EXPECT_EQ(none.colour, std::nullopt);
+  EXPECT_EQ(options_to_spec("x", lists).to_string(), "x:names=\"a,b\",colour=red");
+  EXPECT_EQ(describe_options<Lists>()[1].default_value, "auto");
+  EXPECT_EQ(describe_options<Lists>()[1].type, "auto|red|dark_blue");
+}
+
 TEST(Options, NameTheNearestForATypo) {
   EXPECT_EQ(message_of("x:rat=1"),
             "thing x has no option \"rat\" (did you mean \"rate\"? known: rate, count, quick, "

@@ -1,6 +1,7 @@
 #include "gala/base/words.h"
 
 #include <c10/util/Exception.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -92,7 +93,7 @@ TEST(Words, OfAMessageOnlyWordsAndLinesWithoutEndAreCut) {
   const std::string list = "known: " + std::string(300, 'a') + ", " + std::string(300, 'b');
   EXPECT_EQ(readable(list), list);
   EXPECT_EQ(readable("two\nlines "), "two\nlines ");
-  EXPECT_LT(readable("x: " + std::string(100'000, 'a') + ": no").size(), 700U);
+  EXPECT_LT(readable(fmt::format("x: {}: no", std::string(100'000, 'a'))).size(), 700U);
   std::string many;
   for (int i = 0; i < 50'000; ++i) many += "a ";
   EXPECT_LT(readable(many).size(), 4100U);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "tests/cli/run_gala.h"
 
 namespace gala::test {

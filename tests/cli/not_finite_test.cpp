@@ -1,4 +1,5 @@
 // Answers that are not finite, from outside: what is printed, written, saved.
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
 #include <limits>

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <cstdio>
 
 #include "tests/cli/run_gala.h"

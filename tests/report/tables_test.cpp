@@ -11,19 +11,20 @@
 namespace gala::test {
 namespace {
 
-const TableSet& find(const std::vector<TableSet>& tables, const std::string& id) {
+const TableSet& find(const std::vector<TableSet>& tables, std::string_view id) {
   for (const TableSet& set : tables) {
     if (set.id == id) return set;
   }
-  throw Error("no table " + id);
+  throw Error("no table " + std::string(id));
 }
 
 /// The row whose heads end so.
-const Row& row_of(const Table& table, const std::vector<std::string>& heads) {
+const Row& row_of(const Table& table, std::initializer_list<std::string_view> heads) {
   for (const Row& row : table.rows) {
-    if (std::equal(heads.rbegin(), heads.rend(), row.heads.rbegin())) return row;
+    const auto tail = row.heads.end() - static_cast<std::ptrdiff_t>(heads.size());
+    if (std::equal(heads.begin(), heads.end(), tail)) return row;
   }
-  throw Error("no row " + heads.back());
+  throw Error("no row " + std::string(*(heads.end() - 1)));
 }
 
 const std::vector<std::string> kTargets = {"art_painting", "cartoon", "photo", "sketch"};
@@ -140,7 +141,7 @@ TEST(Tables, NormModesAreVariants) {
   const auto tables = make_tables(records);
   const TableSet& set = find(tables, "table1");
   ASSERT_EQ(set.variants.size(), 2U);
-  const std::vector<std::string> heads = {"ResNet-18", "PL", "GALA"};
+  const std::initializer_list<std::string_view> heads = {"ResNet-18", "PL", "GALA"};
   EXPECT_NEAR(row_of(set.variant("", "source"), heads).cells[0].value, 80, 1e-9);
   EXPECT_NEAR(row_of(set.variant("", "batch"), heads).cells[0].value, 90, 1e-9);
 }
