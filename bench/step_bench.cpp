@@ -18,7 +18,7 @@
 #include "gala/model/layout.h"
 #include "gala/model/safetensors.h"
 #include "gala/model/weights.h"
-#include "gala/tensor/device_memory.h"
+#include "gala/device/device_memory.h"
 
 namespace gala {
 namespace {
@@ -87,7 +87,7 @@ class Floor {
     {
       const auto scope = queue_->enter();
       pass();
-      if (queue_->records()) work_ = queue_->record([&] { pass(); });
+      if (queue_->captures()) work_ = queue_->capture([&] { pass(); });
     }
     run();
   }
@@ -111,7 +111,7 @@ class Floor {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Loss> loss_;
   at::Tensor images_, logits_;
-  std::unique_ptr<RecordedWork> work_;
+  std::unique_ptr<CapturedWork> work_;
 };
 
 /// The product: one call of `answer` a batch, everything at its default but the loss's bound and the
@@ -123,7 +123,7 @@ class Step {
         adapter_(*model_, {.loss = kLoss, .optimizer = "adam:rate=1e-07"}, {.capture = record}),
         images_(make_images(what, device)) {
     for (int i = 0; i < 3; ++i) first_ = adapter_.answer(images_).logits;
-    if (!adapter_.recording_problem().empty()) fail("{}", adapter_.recording_problem());
+    if (!adapter_.capture_problem().empty()) fail("{}", adapter_.capture_problem());
   }
   void run() { adapter_.answer(images_); }
   const at::Tensor& logits() const { return first_; }

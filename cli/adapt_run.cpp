@@ -403,7 +403,7 @@ void AdaptRun::finish(const Loader& loader, Failures& failures) {
     fail<ConfigError>("--data {}: none of the images could be read; the first: {}",
                       source_.spec.to_string(), loader.skipped().at(0));
   }
-  if (const std::string& problem = adapter_.recording_problem(); !problem.empty()) {
+  if (const std::string& problem = adapter_.capture_problem(); !problem.empty()) {
     warn("steps were not captured as a graph, which is slower: " + first_line(problem),
          flags_.quiet);
   }

@@ -12,7 +12,7 @@
 #include "gala/base/error.h"
 #include "gala/base/stopwatch.h"
 #include "gala/tensor/norms.h"
-#include "gala/tensor/recording.h"
+#include "gala/device/capture_gate.h"
 
 namespace gala {
 namespace {
@@ -106,7 +106,7 @@ Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
   return frame;
 }
 
-/// Forward, loss, backward and measure. It only queues work: `run` may have it recorded.
+/// Forward, loss, backward and measure. It only queues work: `run` may have it captured.
 void Adapter::pass(Frame& frame, PassKind kind) {
   const c10::AutoGradMode with_gradients(kind != PassKind::kAnswer);
   queue_->mark(1);
@@ -156,15 +156,15 @@ at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) 
   int first = stages_[moved.front()];
   for (const std::size_t layer : moved) first = std::min(first, stages_[layer]);
   const c10::NoGradGuard no_grad;
-  const Unrecorded unrecorded;  // for networks that are not ours
+  const Uncaptured uncaptured;  // for networks that are not ours
   return model_.forward_again(frame.output, frame.images, first).logits;
 }
 
 // What stands around it.
 
 Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
-  const bool records = setup_.capture && queue_->records() && optimizer_->can_be_recorded() &&
-                       recording_problem_.empty();
+  const bool captures = setup_.capture && queue_->captures() && optimizer_->can_be_captured() &&
+                       capture_problem_.empty();
   const Frames::Key key{images.size(0), images.size(2), images.size(3), kind,
                         model_.norm_mode().to_string()};
   Frame& frame = frames_.find(key, [&] {
@@ -175,30 +175,30 @@ Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
     frame.output = {};  // before the pass makes new ones
     frame.gradients = {};
     frame.images = images.to(model_.device(), /*dtype=*/at::kFloat, /*non_blocking=*/true);
-    if (records && frames_.repeats(key)) record(frame, kind);
+    if (captures && frames_.repeats(key)) capture(frame, kind);
   } else {
     frame.images.copy_(images, /*non_blocking=*/true);
   }
   if (frame.work) {
     frame.work->replay();
   } else {
-    const Unrecorded unrecorded;
+    const Uncaptured uncaptured;
     pass(frame, kind);
   }
   frame.output.logits = frame.output.logits.detach();
   frame.output.features = frame.output.features.detach();
-  // What a recorded pass writes to, the next one overwrites.
+  // What a captured pass writes to, the next one overwrites.
   if (frame.work) frame.answer = frame.output.logits.clone();
   queue_->wait();
   return frame;
 }
 
-void Adapter::record(Frame& frame, PassKind kind) {
+void Adapter::capture(Frame& frame, PassKind kind) {
   frame.images = frame.images.clone(model_.memory_format());
   try {
-    frame.work = queue_->record([&] { pass(frame, kind); });
+    frame.work = queue_->capture([&] { pass(frame, kind); });
   } catch (const std::exception& problem) {
-    recording_problem_ = problem.what();
+    capture_problem_ = problem.what();
     frame.output = {};
     frame.gradients = {};
     for (const Parameter* parameter : adapted_) parameter->value.mutable_grad() = at::Tensor();

@@ -90,8 +90,8 @@ class Adapter {
   const Guard& guard() const { return guard_; }
   /// True after the guard stopped adaptation.
   bool stopped() const { return stopped_; }
-  /// Why passes are not recorded although the device could, or empty.
-  const std::string& recording_problem() const { return recording_problem_; }
+  /// Why passes are not captured although the device could, or empty.
+  const std::string& capture_problem() const { return capture_problem_; }
   /// |θ - θ_source| of every layer.
   std::vector<double> net_displacement() const;
 
@@ -112,7 +112,7 @@ class Adapter {
   std::vector<at::Tensor> copy_statistics() const;
   void put_back(const std::vector<at::Tensor>& statistics);
   Frame& run(const at::Tensor& images, PassKind kind);
-  void record(Frame& frame, PassKind kind);
+  void capture(Frame& frame, PassKind kind);
   void pass(Frame& frame, PassKind kind);
   Frame& adapt_once(const at::Tensor& images, bool first_of_batch, std::vector<StepRecord>& steps);
   void open_window();
@@ -156,7 +156,7 @@ class Adapter {
   std::vector<int> stages_;   ///< by layer: the first stage of the network that depends on it
   std::unique_ptr<WorkQueue> queue_;
   Frames frames_;
-  std::string recording_problem_;
+  std::string capture_problem_;
   std::vector<double> travelled_;  ///< by layer: the way from the source, Σ |applied update|
   double source_norm_ = 0;
   Snapshot source_;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "gala/adapt/adapter.h"
-#include "gala/tensor/recording.h"
+#include "gala/device/capture_gate.h"
 
 // Who answers where the adapted model does not.
 
@@ -63,7 +63,7 @@ std::vector<std::int64_t> Adapter::fill_in(Answer& answer, const at::Tensor& log
 /// image is answered by itself, so those that have no finite answer there are broken.
 void Adapter::answer_again(Answer& answer, const at::Tensor& images) {
   const c10::NoGradGuard no_grad;
-  const Unrecorded unrecorded;
+  const Uncaptured uncaptured;
   const Numbers asked = without_class(answer.predictions);
   const at::Tensor source = answer_from_source(rows_of(images, asked));
   const Numbers rows = without_class(look_at(source.to(at::kCPU)).predictions);
@@ -90,7 +90,7 @@ void Adapter::put_in_shadow(Answer& answer, const at::Tensor& images) {
 
 at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
   const c10::NoGradGuard no_grad;
-  const Unrecorded unrecorded;
+  const Uncaptured uncaptured;
   const Snapshot adapted = take_snapshot();
   const NormMode mode = model_.norm_mode();
   restore(source_);

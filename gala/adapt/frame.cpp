@@ -53,7 +53,7 @@ bool Frames::repeats(const Key& key) {
   return ++seen_[key] > 1 && frames_.size() <= kMost;
 }
 
-void Frames::forget_unrecorded() {
+void Frames::forget_uncaptured() {
   std::erase_if(frames_, [](const auto& entry) { return !entry.second.work; });
 }
 

@@ -14,7 +14,7 @@
 #include "gala/tensor/arena.h"
 #include "gala/tensor/layer.h"
 #include "gala/tensor/layer_sums.h"
-#include "gala/tensor/work_queue.h"
+#include "gala/device/work_queue.h"
 
 namespace gala {
 
@@ -57,12 +57,12 @@ struct Frame {
   Output output = {};
   Gradients gradients = {};
   Facts facts;
-  at::Tensor answer = {};                   ///< of recorded work: a copy of the logits that stays
-  std::unique_ptr<RecordedWork> work = {};  ///< null: the pass is queued operation by operation
+  at::Tensor answer = {};                   ///< of captured work: a copy of the logits that stays
+  std::unique_ptr<CapturedWork> work = {};  ///< null: the pass is queued operation by operation
 };
 
-/// The frames of an adapter. A pass whose shape comes a second time is recorded, where the device
-/// can, and replayed from then on; shapes that do not repeat are never recorded.
+/// The frames of an adapter. A pass whose shape comes a second time is captured, where the device
+/// can, and replayed from then on; shapes that do not repeat are never captured.
 class Frames {
  public:
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, PassKind, std::string>;
@@ -72,16 +72,16 @@ class Frames {
   Frame& find(const Key& key, const Make& make) {
     const auto found = frames_.find(key);
     if (found != frames_.end()) return found->second;
-    if (frames_.size() >= kMost) forget_unrecorded();
+    if (frames_.size() >= kMost) forget_uncaptured();
     return frames_.emplace(key, make()).first->second;
   }
-  /// Counts a pass; true when it should be recorded now.
+  /// Counts a pass; true when it should be captured now.
   bool repeats(const Key& key);
 
  private:
   static constexpr std::size_t kMost = 8, kMostSeen = 256;
 
-  void forget_unrecorded();
+  void forget_uncaptured();
 
   std::map<Key, Frame> frames_;
   std::map<Key, int> seen_;

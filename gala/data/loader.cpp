@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-#include "gala/tensor/upload.h"
+#include "gala/device/upload.h"
 
 namespace gala {
 namespace {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "gala/base/error.h"
-#include "gala/tensor/recording.h"
+#include "gala/device/capture_gate.h"
 
 namespace gala {
 
@@ -19,7 +19,7 @@ Output ChainModel::forward_again(const Output& before, const at::Tensor& images,
 }
 
 Output ChainModel::run(int first_stage, at::Tensor maps, const NormPass& pass) {
-  const Unrecorded unrecorded;
+  const Uncaptured uncaptured;
   Output output;
   {
     const PrecisionScope scope(precision(), device().type());

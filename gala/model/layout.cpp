@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "gala/base/stopwatch.h"
-#include "gala/tensor/recording.h"
+#include "gala/device/capture_gate.h"
 
 namespace gala {
 namespace {
@@ -23,7 +23,7 @@ double time_pass(Model& model, const at::Tensor& images) {
   constexpr int kWarmUp = 1, kPasses = 4;
   double best = std::numeric_limits<double>::infinity();
   for (int pass = 0; pass < kWarmUp + kPasses; ++pass) {
-    const Unrecorded unrecorded;
+    const Uncaptured uncaptured;
     Stopwatch watch;
     model.forward(images, /*update_statistics=*/false).logits.square().sum().backward();
     // Reading a number waits for the device.

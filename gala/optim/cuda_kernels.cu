@@ -5,8 +5,8 @@
 #include "gala/optim/adam_rule.h"
 #include "gala/optim/cuda_kernels.h"
 #include "gala/optim/sgd_rule.h"
-#include "gala/tensor/cuda_check.h"
-#include "gala/tensor/cuda_four.h"
+#include "gala/device/cuda_check.h"
+#include "gala/device/cuda_four.h"
 
 namespace gala {
 namespace {

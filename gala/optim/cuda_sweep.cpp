@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "gala/optim/cuda_kernels.h"
-#include "gala/tensor/cuda_check.h"
+#include "gala/device/cuda_check.h"
 
 namespace gala {
 namespace {

@@ -33,8 +33,8 @@ class Optimizer {
   /// anybody will ask for |θ|².
   virtual void attach(const ParameterArena& arena, const LayerPartition& layers,
                       bool sum_values) = 0;
-  /// Whether `measure`, recorded once, does the same at every later step.
-  virtual bool can_be_recorded() const { return true; }
+  /// Whether `measure`, captured once, does the same at every later step.
+  virtual bool can_be_captured() const { return true; }
   /// Makes ready for a step, before `measure` or, where nobody ever measures, before `apply`. What
   /// was measured at the step before must have been waited for.
   virtual void prepare() = 0;

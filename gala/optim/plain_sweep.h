@@ -12,7 +12,7 @@ class PlainSweep : public Sweep<Rule> {
  public:
   explicit PlainSweep(const SweepContext<Rule>& context) : context_(context) {}
 
-  bool can_be_recorded() const override { return false; }  // its rules are numbers of the host
+  bool can_be_captured() const override { return false; }  // its rules are numbers of the host
 
   void set_rules(std::span<const Rule> rules) override {
     rules_.assign(rules.begin(), rules.end());

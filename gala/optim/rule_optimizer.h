@@ -30,7 +30,7 @@ class RuleOptimizer : public Optimizer {
     }
   }
 
-  bool can_be_recorded() const override { return sweep_->can_be_recorded(); }
+  bool can_be_captured() const override { return sweep_->can_be_captured(); }
 
   void prepare() override {
     for (std::size_t l = 0; l < steps_.size(); ++l) {

@@ -36,14 +36,14 @@ struct SweepContext {
   bool sum_values;  ///< whether anybody asks for |θ|²
 };
 
-/// The two passes, on one device. `measure` only queues work and, where `can_be_recorded`, can be part
+/// The two passes, on one device. `measure` only queues work and, where `can_be_captured`, can be part
 /// of a captured graph; `set_rules` and `apply` cannot.
 template <class Rule>
 class Sweep {
  public:
   virtual ~Sweep() = default;
-  /// Whether work that was recorded once goes by the rules of each step.
-  virtual bool can_be_recorded() const { return true; }
+  /// Whether work that was captured once goes by the rules of each step.
+  virtual bool can_be_captured() const { return true; }
   /// The rules of the coming step, one for each layer; see Optimizer::prepare.
   virtual void set_rules(std::span<const Rule> rules) = 0;
   /// Fills `table` (double [layers, kSumColumns], on the arena's device). With `commit` the moments

@@ -10,7 +10,7 @@
 #include "gala/data/loader.h"
 #include "gala/model/weights.h"
 #include "gala/protocol/gather.h"
-#include "gala/tensor/device_memory.h"
+#include "gala/device/device_memory.h"
 
 namespace gala {
 namespace {
@@ -136,7 +136,7 @@ void Performance::adapt(Performed& performed) {
   if (bed.held_out) record.held_out = score(*bed.held_out, false).front();
   if (bed.source) record.source->after = score(*bed.source, bed.augmented);
   if (bed.source && bed.validates) record.validation = validate(adapter);
-  performed.recording_problem = adapter.recording_problem();
+  performed.capture_problem = adapter.capture_problem();
 }
 
 /// Adapts to each hold-out of the source, from the source model anew.

@@ -26,7 +26,7 @@ class SourceCache {
 struct Performed {
   Record record;
   std::string trace;              ///< the bytes of the trace file, if one was asked for
-  std::string recording_problem;  ///< why steps were not captured as a graph
+  std::string capture_problem;  ///< why steps were not captured as a graph
 };
 
 /// Makes one run, from reading the weights to its record. `progress` is told of every batch answered.

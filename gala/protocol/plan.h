@@ -9,7 +9,7 @@
 #include "gala/adapt/method_options.h"
 #include "gala/model/precision.h"
 #include "gala/protocol/record.h"
-#include "gala/train/problems.h"
+#include "gala/base/problems.h"
 
 namespace gala {
 

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "gala/base/error.h"
-#include "gala/tensor/device_memory.h"
-#include "gala/tensor/work_queue.h"
+#include "gala/device/device_memory.h"
+#include "gala/device/work_queue.h"
 
 namespace gala {
 namespace {

@@ -80,9 +80,9 @@ const ReadyRun* Workers::take_next() {
 
 std::string describe(const Performed& performed) {
   std::string text = fmt::format("{:.2f} %", 100 * performed.record.accuracy());
-  if (!performed.recording_problem.empty()) {
+  if (!performed.capture_problem.empty()) {
     text += "; steps were not captured as a graph, which is slower: " +
-            first_line(performed.recording_problem);
+            first_line(performed.capture_problem);
   }
   return text;
 }

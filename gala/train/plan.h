@@ -9,7 +9,7 @@
 
 #include "gala/base/options.h"
 #include "gala/model/precision.h"
-#include "gala/train/problems.h"
+#include "gala/base/problems.h"
 #include "gala/train/schedule.h"
 
 namespace gala {

@@ -8,7 +8,7 @@
 #include "gala/base/words.h"
 #include "gala/data/data_paths.h"
 #include "gala/model/weights.h"
-#include "gala/tensor/recording.h"
+#include "gala/device/capture_gate.h"
 #include "gala/train/evaluate.h"
 
 namespace gala {
@@ -23,7 +23,7 @@ bool Trainer::step() {
   if (!batch) fail("the stream ended after {} of {} steps", done_, schedule_.total);
 
   const c10::AutoGradMode with_gradients(true);
-  const Unrecorded unrecorded;
+  const Uncaptured uncaptured;
   const std::int64_t views = curriculum_.views, images = batch->size() / views;
   const at::Tensor all_logits = model_.forward(batch->images).logits;
   const at::Tensor logits = views > 1 ? all_logits.narrow(0, 0, images) : all_logits;

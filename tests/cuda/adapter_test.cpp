@@ -8,7 +8,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/random.h"
-#include "gala/tensor/device_memory.h"
+#include "gala/device/device_memory.h"
 #include "tests/cuda/device.h"
 
 namespace gala {
@@ -72,7 +72,7 @@ TEST_F(CudaAdapter, RecordedAndUnrecordedStepsAgreeBitForBit) {
           ASSERT_EQ(a.predictions, b.predictions);
           ASSERT_EQ(a.steps[1].loss, b.steps[1].loss);
         }
-        EXPECT_EQ(recorded.recording_problem(), "");
+        EXPECT_EQ(recorded.capture_problem(), "");
         EXPECT_TRUE(equal(recorded.save(), plain.save())) << norm << ' ' << select;
       }
     }
@@ -136,7 +136,7 @@ TEST_F(CudaAdapter, AnswersThatAreNotFiniteAreReplacedRecordedOrNot) {
             }
           }
         }
-        EXPECT_EQ(recorded.recording_problem(), "");
+        EXPECT_EQ(recorded.capture_problem(), "");
         EXPECT_EQ(recorded.totals().from_source, plain.totals().from_source);
       }
     }
@@ -178,7 +178,7 @@ TEST_F(CudaAdapter, ShapesThatChangeRunUnrecordedAndLeakNothing) {
     for (std::int64_t count = 1; count <= 40; ++count) adapter.answer(images(count, 1));
     if (round == 1) after_two = bytes_in_use();
   }
-  EXPECT_EQ(adapter.recording_problem(), "");
+  EXPECT_EQ(adapter.capture_problem(), "");
   EXPECT_EQ(adapter.totals().steps, 160);
   EXPECT_EQ(bytes_in_use(), after_two);
 }
@@ -208,7 +208,7 @@ TEST_F(CudaAdapter, WhatCannotBeRecordedRunsUnrecordedAndLeaksNothing) {
       if (step == 20) in_use = bytes_in_use();
     }
     EXPECT_EQ(bytes_in_use(), in_use);
-    problem = adapter.recording_problem();
+    problem = adapter.capture_problem();
     return adapter.save();
   };
   std::string problem, none;
@@ -221,7 +221,7 @@ TEST_F(CudaAdapter, WhatCannotBeRecordedRunsUnrecordedAndLeaksNothing) {
   const auto third = model("batch");
   Adapter adapter(*third, {.loss = "shot"});
   for (std::uint64_t step = 0; step < 5; ++step) adapter.answer(images(8, step));
-  EXPECT_EQ(adapter.recording_problem(), "");
+  EXPECT_EQ(adapter.capture_problem(), "");
 }
 
 TEST_F(CudaAdapter, ManyAtOnceGiveWhatOneAfterTheOtherGives) {
@@ -267,7 +267,7 @@ TEST_F(CudaAdapter, ManyAtOnceMayMeetNewShapes) {
         const c10::NoGradGuard no_grad;
         network->forward(batch.narrow(0, 0, (size + 1) / 2), /*update_statistics=*/false);
       }
-      if (!adapter.recording_problem().empty()) fail("{}", adapter.recording_problem());
+      if (!adapter.capture_problem().empty()) fail("{}", adapter.capture_problem());
     }
   };
   std::vector<std::thread> threads;
@@ -303,7 +303,7 @@ TEST_F(CudaAdapter, ResNetTakesTheSameStepsEveryTimeWhereAsked) {
     Adapter adapter(*network, {.loss = "shot", .select = "all"});
     Answer answer;
     for (std::uint64_t step = 0; step < 6; ++step) answer = adapter.answer(images(8, step));
-    EXPECT_EQ(adapter.recording_problem(), "");
+    EXPECT_EQ(adapter.capture_problem(), "");
     ends.push_back(answer.logits);
   }
   EXPECT_TRUE(at::equal(ends[0], ends[1]));
@@ -322,7 +322,7 @@ TEST_F(CudaAdapter, ResNetRunsInEveryPrecisionAndLayout) {
         const Answer answer = adapter.answer(at::randn({4, 3, 64, 64}));
         EXPECT_FALSE(answer.steps[0].refused);
       }
-      EXPECT_EQ(adapter.recording_problem(), "");
+      EXPECT_EQ(adapter.capture_problem(), "");
     }
   }
   allow_tf32(Precision::kFloat32);

@@ -2,7 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "gala/tensor/work_queue.h"
+#include "gala/device/work_queue.h"
 
 namespace gala {
 

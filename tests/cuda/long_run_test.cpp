@@ -45,7 +45,7 @@ double error_of(const Path& path, const char* loss) {
     images += batch->size();
   }
   EXPECT_EQ(adapter.totals().steps, 1000);
-  EXPECT_EQ(adapter.recording_problem(), "");
+  EXPECT_EQ(adapter.capture_problem(), "");
   at::globalContext().setBenchmarkCuDNN(false);
   return 100.0 * static_cast<double>(wrong) / static_cast<double>(images);
 }

@@ -46,7 +46,7 @@ TEST_F(CudaMemory, DoesNotGrowWithAdaptersThatCameAndWent) {
     const auto network = model();
     Adapter adapter(*network, {.loss = "shot", .inner_steps = 2});
     for (const std::int64_t count : {32, 32, 7, 7}) adapter.answer(images(count, 1));
-    EXPECT_EQ(adapter.recording_problem(), "");
+    EXPECT_EQ(adapter.capture_problem(), "");
     if (i == 1) after_two = reserved();
   }
   EXPECT_EQ(reserved(), after_two);
@@ -67,7 +67,7 @@ TEST_F(CudaMemory, RecordingsOfOneAdapterMayTakeTurns) {
       kept.push_back(recorded.answer(batch));
       expected.push_back(plain.answer(batch));
     }
-    EXPECT_EQ(recorded.recording_problem(), "");
+    EXPECT_EQ(recorded.capture_problem(), "");
     for (std::size_t step = 0; step < kept.size(); ++step) {
       EXPECT_TRUE(at::equal(kept[step].logits, expected[step].logits)) << step;
     }
@@ -131,9 +131,9 @@ TEST_F(CudaMemory, WhatDoesNotFitIsNotRecordedAndHarmsNobody) {
       answer();
     }
     memory().emptyCache();
-    recorded = tight.recording_problem().empty();
+    recorded = tight.capture_problem().empty();
     if (!recorded) ++(passes > 1 ? in_backward : in_forward);
-    ASSERT_LT(in_forward + in_backward, 60) << tight.recording_problem();
+    ASSERT_LT(in_forward + in_backward, 60) << tight.capture_problem();
 
     answer();
     EXPECT_TRUE(std::isfinite(other.answer(small).steps[0].loss));
@@ -141,7 +141,7 @@ TEST_F(CudaMemory, WhatDoesNotFitIsNotRecordedAndHarmsNobody) {
     const auto new_network = model();
     Adapter newcomer(*new_network, {.loss = "shot"});
     for (int step = 0; step < 3; ++step) newcomer.answer(small);
-    EXPECT_EQ(newcomer.recording_problem(), "");
+    EXPECT_EQ(newcomer.capture_problem(), "");
   }
   EXPECT_GT(in_forward, 0);
   EXPECT_GT(in_backward, 0);

@@ -8,11 +8,11 @@
 
 namespace gala {
 
-/// Work that was recorded once and can be queued again as one piece. It reads and writes the memory
-/// it was recorded with.
-class RecordedWork {
+/// Work that was captured once and can be queued again as one piece. It reads and writes the memory
+/// it was captured with.
+class CapturedWork {
  public:
-  virtual ~RecordedWork() = default;
+  virtual ~CapturedWork() = default;
   virtual void replay() = 0;
 };
 
@@ -40,20 +40,20 @@ class WorkQueue {
   virtual ~WorkQueue() = default;
 
   virtual std::unique_ptr<Scope> enter() = 0;
-  /// Whether `record` can be called.
-  virtual bool records() const = 0;
+  /// Whether `capture` can be called.
+  virtual bool captures() const = 0;
   /// Calls `body` once to learn what it queues, without running any of that. Inside an entered
   /// scope; `body` must not wait for the device, nor may anybody else for all of it (see
-  /// gala/tensor/recording.h). Memory that it keeps is shared with everything else that was recorded
+  /// gala/device/capture_gate.h). Memory that it keeps is shared with everything else that was captured
   /// by this queue: a replay may overwrite what others of them left.
-  virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& body) = 0;
+  virtual std::unique_ptr<CapturedWork> capture(const std::function<void()>& body) = 0;
   /// Queues copies of device memory into pinned memory of the same type and size, all contiguous and
   /// of whole words of four bytes; `kMostBrought` at most.
   virtual void bring(std::span<const Brought> parts) = 0;
   /// Waits until all queued work is done.
   virtual void wait() = 0;
 
-  /// Marks the end of a phase; part of recorded work too.
+  /// Marks the end of a phase; part of captured work too.
   virtual void mark(int phase) = 0;
   /// Marks cost a little on a GPU: there they are only set where this asked for them before.
   virtual void time_phases(bool on) = 0;

@@ -1,4 +1,4 @@
-#include "gala/tensor/recording.h"
+#include "gala/device/capture_gate.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -11,9 +11,9 @@ namespace {
 struct Gate {
   std::mutex mutex;
   std::condition_variable changed;
-  int unrecorded = 0;  ///< threads inside
-  int waiting = 0;     ///< to record; nobody else goes in before them
-  bool recording = false;
+  int uncaptured = 0;  ///< threads inside
+  int waiting = 0;     ///< to capture; nobody else goes in before them
+  bool capture = false;
 };
 
 Gate& gate() {
@@ -25,35 +25,35 @@ thread_local int depth = 0;  ///< how often this thread is inside, of either kin
 
 }  // namespace
 
-Unrecorded::Unrecorded() {
+Uncaptured::Uncaptured() {
   if (depth == 0) {
     std::unique_lock lock(gate().mutex);
-    gate().changed.wait(lock, [] { return !gate().recording && gate().waiting == 0; });
-    ++gate().unrecorded;
+    gate().changed.wait(lock, [] { return !gate().capture && gate().waiting == 0; });
+    ++gate().uncaptured;
   }
   ++depth;
 }
 
-Unrecorded::~Unrecorded() {
+Uncaptured::~Uncaptured() {
   if (--depth > 0) return;
   const std::lock_guard lock(gate().mutex);
-  if (--gate().unrecorded == 0) gate().changed.notify_all();
+  if (--gate().uncaptured == 0) gate().changed.notify_all();
 }
 
-Recording::Recording() {
-  if (depth > 0) fail("work cannot be recorded inside a pass that is not");
+Capturing::Capturing() {
+  if (depth > 0) fail("work cannot be captured inside a pass that is not");
   std::unique_lock lock(gate().mutex);
   ++gate().waiting;
-  gate().changed.wait(lock, [] { return !gate().recording && gate().unrecorded == 0; });
+  gate().changed.wait(lock, [] { return !gate().capture && gate().uncaptured == 0; });
   --gate().waiting;
-  gate().recording = true;
+  gate().capture = true;
   ++depth;
 }
 
-Recording::~Recording() {
+Capturing::~Capturing() {
   --depth;
   const std::lock_guard lock(gate().mutex);
-  gate().recording = false;
+  gate().capture = false;
   gate().changed.notify_all();
 }
 

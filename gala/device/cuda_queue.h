@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "gala/tensor/work_queue.h"
+#include "gala/device/work_queue.h"
 
 namespace gala {
 

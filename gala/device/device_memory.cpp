@@ -1,4 +1,4 @@
-#include "gala/tensor/device_memory.h"
+#include "gala/device/device_memory.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
 

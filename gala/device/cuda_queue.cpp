@@ -1,4 +1,4 @@
-#include "gala/tensor/cuda_queue.h"
+#include "gala/device/cuda_queue.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/CachingHostAllocator.h>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "gala/base/error.h"
-#include "gala/tensor/cuda_bring.h"
-#include "gala/tensor/cuda_check.h"
-#include "gala/tensor/recording.h"
+#include "gala/device/cuda_bring.h"
+#include "gala/device/cuda_check.h"
+#include "gala/device/capture_gate.h"
 
 namespace gala {
 namespace {
@@ -30,11 +30,11 @@ std::mutex& capture_lock() {
 
 using Graph = std::unique_ptr<at::cuda::CUDAGraph>;
 
-/// A stream, and the memory of what is recorded on it.
+/// A stream, and the memory of what is captured on it.
 struct Lane {
   c10::cuda::CUDAStream stream;
   c10::MempoolId_t pool = {};
-  /// Never replayed: the pool would end with the last graph in it. Null before anything is recorded.
+  /// Never replayed: the pool would end with the last graph in it. Null before anything is captured.
   Graph keeper = {};
 };
 
@@ -151,16 +151,16 @@ void renew_pool(Lane& lane) {
   lane.keeper = capture(lane, [&] { queue_copies({}, lane.stream.stream()); });
 }
 
-class CudaGraph : public RecordedWork {
+class CudaGraph : public CapturedWork {
  public:
   /// One at a time in a process. Other threads may replay on their own streams meanwhile.
   CudaGraph(Lane& lane, const std::function<void()>& body) {
-    const Recording alone;
+    const Capturing alone;
     const std::lock_guard<std::mutex> none_destroyed(capture_lock());
     if (!lane.keeper) renew_pool(lane);
     try {
       graph_ = capture(lane, body);
-      // The first replay would do it otherwise, too late to go on without a recording if it fails.
+      // The first replay would do it otherwise, too late to go on without a capture if it fails.
       check_cuda(cudaGraphUpload(graph_->raw_cuda_graph_exec(), lane.stream.stream()));
     } catch (...) {
       graph_.reset();
@@ -235,8 +235,8 @@ class CudaQueue : public WorkQueue {
   std::unique_ptr<Scope> enter() override {
     return std::make_unique<CudaScope>(lane_.stream, order_);
   }
-  bool records() const override { return true; }
-  std::unique_ptr<RecordedWork> record(const std::function<void()>& body) override {
+  bool captures() const override { return true; }
+  std::unique_ptr<CapturedWork> capture(const std::function<void()>& body) override {
     return std::make_unique<CudaGraph>(lane_, body);
   }
   void bring(std::span<const Brought> parts) override {

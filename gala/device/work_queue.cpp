@@ -1,4 +1,4 @@
-#include "gala/tensor/work_queue.h"
+#include "gala/device/work_queue.h"
 
 #include <ATen/ATen.h>
 
@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "gala/base/error.h"
-#include "gala/tensor/cuda_queue.h"
+#include "gala/device/cuda_queue.h"
 
 namespace gala {
 namespace {
@@ -15,9 +15,9 @@ namespace {
 class DirectQueue : public WorkQueue {
  public:
   std::unique_ptr<Scope> enter() override { return std::make_unique<Nothing>(); }
-  bool records() const override { return false; }
-  std::unique_ptr<RecordedWork> record(const std::function<void()>&) override {
-    fail("this device records no work");
+  bool captures() const override { return false; }
+  std::unique_ptr<CapturedWork> capture(const std::function<void()>&) override {
+    fail("this device captures no work");
   }
   void bring(std::span<const Brought> parts) override {
     for (const Brought& part : parts) part.host.copy_(part.device);

@@ -1,4 +1,4 @@
-#include "gala/train/problems.h"
+#include "gala/base/problems.h"
 
 namespace gala {
 

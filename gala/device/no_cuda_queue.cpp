@@ -1,4 +1,4 @@
-#include "gala/tensor/cuda_queue.h"
+#include "gala/device/cuda_queue.h"
 
 namespace gala {
 

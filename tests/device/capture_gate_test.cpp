@@ -1,4 +1,4 @@
-#include "gala/tensor/recording.h"
+#include "gala/device/capture_gate.h"
 
 #include <gtest/gtest.h>
 
@@ -17,22 +17,22 @@ void wait_until(const std::atomic<bool>& flag) {
 }
 
 TEST(RecordingTest, KeepsRecordingsApartFromEverythingElse) {
-  std::atomic<int> recording = 0, unrecorded = 0, clashes = 0, together = 0;
+  std::atomic<int> capture = 0, uncaptured = 0, clashes = 0, together = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 200; ++i) {
         if (t < 2) {
-          const Recording alone;
-          if (++recording > 1 || unrecorded > 0) ++clashes;
+          const Capturing alone;
+          if (++capture > 1 || uncaptured > 0) ++clashes;
           std::this_thread::yield();
-          --recording;
+          --capture;
         } else {
-          const Unrecorded pass;
-          if (++unrecorded > 1) ++together;
-          if (recording > 0) ++clashes;
+          const Uncaptured pass;
+          if (++uncaptured > 1) ++together;
+          if (capture > 0) ++clashes;
           std::this_thread::yield();
-          --unrecorded;
+          --uncaptured;
         }
       }
     });
@@ -43,19 +43,19 @@ TEST(RecordingTest, KeepsRecordingsApartFromEverythingElse) {
 }
 
 TEST(RecordingTest, ComesToItsTurnAmongPassesThatNeverEndTogether) {
-  std::atomic<bool> recorded = false;
+  std::atomic<bool> captured = false;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
-      while (!recorded) {
-        const Unrecorded pass;
+      while (!captured) {
+        const Uncaptured pass;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     });
   }
   {
-    const Recording alone;
-    recorded = true;
+    const Capturing alone;
+    captured = true;
   }
   for (std::thread& thread : threads) thread.join();
 }
@@ -64,29 +64,29 @@ TEST(RecordingTest, APassInsideAPassDoesNotWaitForWhoWaitsToRecord) {
   std::atomic<bool> begun = false;
   std::thread recorder;
   {
-    const Unrecorded outer;
+    const Uncaptured outer;
     recorder = std::thread([&] {
       begun = true;
-      const Recording alone;
+      const Capturing alone;
     });
     wait_until(begun);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const Unrecorded inner;
+    const Uncaptured inner;
   }
   recorder.join();
 }
 
 TEST(RecordingTest, ContainsPassesButIsNotContainedInOne) {
   {
-    const Recording alone;
-    const Unrecorded inside;
-    EXPECT_THROW(Recording(), Error);
+    const Capturing alone;
+    const Uncaptured inside;
+    EXPECT_THROW(Capturing(), Error);
   }
   {
-    const Unrecorded pass;
-    EXPECT_THROW(Recording(), Error);
+    const Uncaptured pass;
+    EXPECT_THROW(Capturing(), Error);
   }
-  const Recording again;
+  const Capturing again;
 }
 
 }  // namespace

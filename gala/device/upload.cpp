@@ -1,4 +1,4 @@
-#include "gala/tensor/upload.h"
+#include "gala/device/upload.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/StreamGuard.h>
