@@ -15,10 +15,10 @@
 #include "gala/adapt/adapter.h"
 #include "gala/base/error.h"
 #include "gala/base/options.h"
+#include "gala/device/device_memory.h"
 #include "gala/model/layout.h"
 #include "gala/model/safetensors.h"
 #include "gala/model/weights.h"
-#include "gala/device/device_memory.h"
 
 namespace gala {
 namespace {

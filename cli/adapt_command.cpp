@@ -82,24 +82,24 @@ std::string flag_name(std::string name) {
 
 /// A flag for every option of the method, of the kind that its type asks for.
 void add_method_flags(CLI::App& command, MethodOptions& method) {
-  MethodOptions::visit([&]<class T>(const std::string& name, T MethodOptions::*member,
-                                    const char* help) {
-    T& value = method.*member;
-    const std::string flag = flag_name(name);
-    FlagGroup group(command, name == "shadow" || name == "guard" ? "Safety" : "Method");
-    if constexpr (std::same_as<T, bool>) {
-      group.yes(flag.c_str(), value, help);
-    } else if constexpr (std::same_as<T, std::string>) {
-      CLI::Option* option = group.value(flag.c_str(), value, "SPEC", help);
-      if (name == "norm") option->default_str(ModelFlags().norm);
-    } else if constexpr (std::same_as<T, std::vector<std::string>>) {
-      group.value(flag.c_str(), value, "PATTERN", help);
-    } else if constexpr (std::same_as<T, std::int64_t>) {
-      group.value(flag.c_str(), value, "N", help)->check(whole_number(name == "seed" ? 0 : 1));
-    } else {
-      group.choice(flag, value, help);
-    }
-  });
+  MethodOptions::visit(
+      [&]<class T>(const std::string& name, T MethodOptions::*member, const char* help) {
+        T& value = method.*member;
+        const std::string flag = flag_name(name);
+        FlagGroup group(command, name == "shadow" || name == "guard" ? "Safety" : "Method");
+        if constexpr (std::same_as<T, bool>) {
+          group.yes(flag.c_str(), value, help);
+        } else if constexpr (std::same_as<T, std::string>) {
+          CLI::Option* option = group.value(flag.c_str(), value, "SPEC", help);
+          if (name == "norm") option->default_str(ModelFlags().norm);
+        } else if constexpr (std::same_as<T, std::vector<std::string>>) {
+          group.value(flag.c_str(), value, "PATTERN", help);
+        } else if constexpr (std::same_as<T, std::int64_t>) {
+          group.value(flag.c_str(), value, "N", help)->check(whole_number(name == "seed" ? 0 : 1));
+        } else {
+          group.choice(flag, value, help);
+        }
+      });
 }
 
 void add_output_flags(CLI::App& command, AdaptFlags& flags) {

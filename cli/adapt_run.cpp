@@ -177,7 +177,6 @@ void AdaptRun::take_up(const State& state) {
   counts_.unreadable = run.at("unreadable");
   counts_.first_unreadable = run.at("first_unreadable");
   // A state that was saved before these were counted: nothing true could be said of the whole.
-  if (!run.contains("rotation")) counts_.rotation.reset();
   if (counts_.rotation) counts_.rotation->load(run.at("rotation"));
 }
 

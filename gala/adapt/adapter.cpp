@@ -11,8 +11,8 @@
 #include "gala/adapt/fit.h"
 #include "gala/base/error.h"
 #include "gala/base/stopwatch.h"
-#include "gala/tensor/norms.h"
 #include "gala/device/capture_gate.h"
+#include "gala/tensor/norms.h"
 
 namespace gala {
 namespace {
@@ -164,7 +164,7 @@ at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) 
 
 Frame& Adapter::run(const at::Tensor& images, PassKind kind) {
   const bool captures = setup_.capture && queue_->captures() && optimizer_->can_be_captured() &&
-                       capture_problem_.empty();
+                        capture_problem_.empty();
   const Frames::Key key{images.size(0), images.size(2), images.size(3), kind,
                         model_.norm_mode().to_string()};
   Frame& frame = frames_.find(key, [&] {
@@ -220,7 +220,6 @@ Adapter::Adapter(Model& model, const MethodOptions& options, std::unique_ptr<Los
       loan_(model),
       options_(options),
       setup_(setup),
-      mode_before_(model.norm_mode()),
       loss_(std::move(loss)),
       optimizer_(std::move(optimizer)),
       selector_(std::move(selector)),
@@ -231,7 +230,8 @@ Adapter::Adapter(Model& model, const MethodOptions& options, std::unique_ptr<Los
   const Selector& given_selector = *selector_;
   own_parts_ = {typeid(given_loss).name(), typeid(given_optimizer).name(),
                 typeid(given_selector).name()};
-  const NormMode mode = options.norm.empty() ? mode_before_ : NormMode::parse(options.norm);
+  const NormMode mode =
+      options.norm.empty() ? loan_.norm_mode_before() : NormMode::parse(options.norm);
   options_.norm = mode.to_string();
   selector_->name_run(run_name());
   Fit found = fit(model, options, *loss_, *selector_);
@@ -244,7 +244,7 @@ Adapter::Adapter(Model& model, const MethodOptions& options, std::unique_ptr<Los
   for (const Parameter* parameter : adapted_) named.push_back({parameter->name, parameter->value});
   arena_.emplace(named);
   for (std::size_t i = 0; i < adapted_.size(); ++i) adapted_[i]->value = arena_->leaf(i);
-  // What does not adapt takes no gradient, also where an adapter before this one gave it some.
+  // What does not adapt takes no gradient, also where training gave it some.
   for (Parameter& parameter : model.parameters()) {
     if (std::find(adapted_.begin(), adapted_.end(), &parameter) == adapted_.end()) {
       parameter.value = parameter.value.detach();
@@ -273,9 +273,6 @@ Adapter::~Adapter() {
     frames_ = Frames{};
     restore(source_);
     queue_->wait();
-    for (Parameter* parameter : adapted_) parameter->value = parameter->value.detach();
-    model_.set_norm_mode(mode_before_);
-    model_.keep_activations(false);
   } catch (const std::exception&) {
     // A device that is broken says so to the next who uses it.
   }
@@ -284,8 +281,7 @@ Adapter::~Adapter() {
 std::string Adapter::run_name() const {
   if (!setup_.run.empty()) return setup_.run;
   return fmt::format("{} {} {} {} {} {}", model_.spec().to_string(), options_.loss,
-                     options_.optimizer, options_.norm, options_.inner_steps,
-                     options_.adapt_every);
+                     options_.optimizer, options_.norm, options_.inner_steps, options_.adapt_every);
 }
 
 /// The running statistics where the norm mode moves them; else nothing.

@@ -140,11 +140,11 @@ class Adapter {
   Model::Loan loan_;
   MethodOptions options_;  ///< with every default decided
   AdapterSetup setup_;
-  NormMode mode_before_;
   std::unique_ptr<Loss> loss_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Selector> selector_;
-  std::vector<std::string> own_parts_;  ///< types of loss, optimizer, selector where the options name none
+  std::vector<std::string>
+      own_parts_;  ///< types of loss, optimizer, selector where the options name none
   Guard guard_;
   LayerPartition layers_;
   std::optional<ParameterArena> arena_;

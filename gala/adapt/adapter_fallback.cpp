@@ -91,14 +91,20 @@ void Adapter::put_in_shadow(Answer& answer, const at::Tensor& images) {
 at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
   const c10::NoGradGuard no_grad;
   const Uncaptured uncaptured;
-  const Snapshot adapted = take_snapshot();
-  const NormMode mode = model_.norm_mode();
+  // Also where the device has no memory for the answer: what was adapted must not be lost.
+  struct Back {
+    Adapter& adapter;
+    Snapshot adapted = adapter.take_snapshot();
+    NormMode mode = adapter.model_.norm_mode();
+    ~Back() {
+      adapter.model_.set_norm_mode(mode);
+      adapter.restore(adapted);
+    }
+  };
+  const Back back{*this};
   restore(source_);
   model_.set_norm_mode({});
-  const at::Tensor logits = model_.forward(images, /*update_statistics=*/false).logits;
-  model_.set_norm_mode(mode);
-  restore(adapted);
-  return logits;
+  return model_.forward(images, /*update_statistics=*/false).logits;
 }
 
 }  // namespace gala

@@ -50,11 +50,13 @@ std::string Adapter::fingerprint() const {
 nlohmann::json Adapter::settings() const {
   MethodOptions options = options_;
   options.guard = without_events(options.guard);
-  nlohmann::ordered_json settings{{"model", model_.spec().to_string()},
-                                  {"precision", format_value(model_.precision())},
-                                  {"preprocessing", model_.preprocessing().to_json()},
-                                  {"own parts", own_parts_}};
-  add_to_json(options, settings);
+  options.norm = model_.norm_mode().to_string();
+  nlohmann::json settings = to_json(options);
+  settings["model"] = model_.spec().to_string();
+  settings["precision"] = format_value(model_.precision());
+  settings["preprocessing"] = model_.preprocessing().to_json();
+  settings["run"] = setup_.run;
+  settings["parts"] = own_parts_;
   return settings;
 }
 
@@ -103,9 +105,10 @@ void Adapter::load(const State& state) {
   for (const auto& [name, value] : current.items()) {
     const nlohmann::json saved =
         settings_then.is_object() ? settings_then.value(name, nlohmann::json()) : nlohmann::json();
-    if (saved != value) {
-      fail("the state was saved with {} {}, this run has {}", name, saved.dump(), value.dump());
-    }
+    if (saved == value) continue;
+    if (name == "parts")
+      fail("the state was saved by other parts than loss, optimizer and selector of this run");
+    fail("the state was saved with {} {}, this run has {}", name, saved.dump(), value.dump());
   }
   if (values.value("fingerprint", nlohmann::json()) != fingerprint()) {
     fail("the state was saved for other source weights or another partition");
@@ -131,7 +134,7 @@ void Adapter::load(const State& state) {
       }
     }
     clock_ = {values.at("clock").at(0), values.at("clock").at(1)};
-    window_open_ = values.value("window_open", false);
+    window_open_ = values.at("window_open");
     travelled_ = values.at("travelled").get<std::vector<double>>();
     if (keeps_healthy()) {
       healthy_.travelled = values.at("healthy_travelled").get<std::vector<double>>();
@@ -144,12 +147,13 @@ void Adapter::load(const State& state) {
                .refused = totals.at("refused"),
                .skipped = totals.at("skipped"),
                .rollbacks = totals.at("rollbacks"),
-               .from_source = totals.value("from_source", std::int64_t{0}),
-               .unanswered = totals.value("unanswered", std::int64_t{0}),
+               .from_source = totals.at("from_source"),
+               .unanswered = totals.at("unanswered"),
                .chosen = totals.at("chosen"),
                .path = totals.at("path")};
     if (totals_.chosen.size() != layers_.size() || totals_.path.size() != layers_.size() ||
-        travelled_.size() != layers_.size()) {
+        travelled_.size() != layers_.size() ||
+        (keeps_healthy() && healthy_.travelled.size() != layers_.size())) {
       fail("the totals are of another number of layers");
     }
   } catch (const std::exception& problem) {

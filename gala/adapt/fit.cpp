@@ -13,11 +13,10 @@ Fit fit(Model& model, const MethodOptions& options, const Loss& loss, Selector& 
   Fit fit;
   fit.granularity = options.partition.value_or(selector.default_granularity());
   // In a partition of blocks the head is in none.
-  fit.head = fit.granularity != Granularity::kBlock &&
-             (options.head == HeadRule::kAuto ? loss.adapts_head()
-                                              : options.head == HeadRule::kAdapt);
-  ParameterFilter filter{
-      .head = fit.head, .include = options.include, .exclude = options.exclude};
+  fit.head =
+      fit.granularity != Granularity::kBlock &&
+      (options.head == HeadRule::kAuto ? loss.adapts_head() : options.head == HeadRule::kAdapt);
+  ParameterFilter filter{.head = fit.head, .include = options.include, .exclude = options.exclude};
   selector.restrict(filter);
   fit.adapted = adapted_parameters(model, filter, fit.granularity);
   fit.layers = make_partition(fit.adapted, fit.granularity);

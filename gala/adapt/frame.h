@@ -9,12 +9,12 @@
 #include <tuple>
 #include <vector>
 
+#include "gala/device/work_queue.h"
 #include "gala/loss/loss.h"
 #include "gala/model/model.h"
 #include "gala/tensor/arena.h"
 #include "gala/tensor/layer.h"
 #include "gala/tensor/layer_sums.h"
-#include "gala/device/work_queue.h"
 
 namespace gala {
 

@@ -194,13 +194,11 @@ void Guard::load(const nlohmann::json& state) {
   batches_ = state.at("batches");
   update_norm_ = state.at("update_norm");
   refused_ = state.at("refused");
-  if (state.contains("alarm")) {
-    const auto& alarm = state["alarm"];
-    refused_in_a_row_ = alarm.at("refused_in_a_row");
-    not_finite_ = alarm.at("not_finite");
-    lost_ = alarm.at("lost");
-    alarmed_ = alarm.at("alarmed");
-  }
+  const auto& alarm = state.at("alarm");
+  refused_in_a_row_ = alarm.at("refused_in_a_row");
+  not_finite_ = alarm.at("not_finite");
+  lost_ = alarm.at("lost");
+  alarmed_ = alarm.at("alarmed");
   const auto require_classes = [](bool holds) {
     if (!holds) fail("the state was saved for another number of classes");
   };

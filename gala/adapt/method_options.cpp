@@ -34,16 +34,24 @@ bool read_json(const nlohmann::json& json, T& value) {
 
 }  // namespace
 
-void add_to_json(const MethodOptions& options, nlohmann::ordered_json& json) {
-  const MethodOptions defaults;
+nlohmann::ordered_json to_json(const MethodOptions& options) {
+  nlohmann::ordered_json json;
   MethodOptions::visit([&]<class T>(const char* name, T MethodOptions::*member, const char*) {
-    if (added_later(name) && options.*member == defaults.*member) return;
     if constexpr (kIsText<T>) {
       json[name] = format_value(options.*member);
     } else {
       json[name] = options.*member;
     }
   });
+  return json;
+}
+
+void add_to_record(const MethodOptions& options, nlohmann::ordered_json& json) {
+  const nlohmann::ordered_json defaults = to_json(MethodOptions{});
+  const nlohmann::ordered_json values = to_json(options);
+  for (const auto& [name, value] : values.items()) {
+    if (!added_later(name) || value != defaults.at(name)) json[name] = value;
+  }
 }
 
 MethodOptions method_from_json(const nlohmann::json& json) {

@@ -32,8 +32,8 @@ constexpr std::array<std::string_view, 3> enum_names(HeadRule) {
 }
 
 /// How to adapt. This is the only description there is: the flags of the command line, the keys of
-/// plans, the specs and keys of records, saved states and help all visit it, so a new option is added
-/// here and nowhere else. Loss, selector, optimizer, norm mode and guard are specs.
+/// plans, the specs and keys of records, saved states and help all visit it. A new option is a member and
+/// a line of `visit` here, and a name in kAddedLater (method_options.cpp). Loss, selector, optimizer, norm mode and guard are specs.
 struct MethodOptions {
   std::string loss = "pseudo_label";
   std::string select = "gala";
@@ -78,11 +78,14 @@ struct MethodOptions {
   bool operator==(const MethodOptions&) const = default;
 };
 
-/// Adds every option to `json`, under its name; enums as texts. What came after the first records were
-/// written (`shadow`) is left out where it has its default, so that their keys stay what they are.
-void add_to_json(const MethodOptions& options, nlohmann::ordered_json& json);
+/// Every option under its name; enums as texts.
+nlohmann::ordered_json to_json(const MethodOptions& options);
 
-/// Reads what `add_to_json` wrote. Throws Error, naming the option, when one is missing or is no value
+/// Adds the same to `json`, but what came after the first records were written (`shadow`) is left out
+/// where it has its default, so that their keys stay what they are.
+void add_to_record(const MethodOptions& options, nlohmann::ordered_json& json);
+
+/// Reads what `add_to_record` wrote. Throws Error, naming the option, when one is missing or is no value
 /// of its type.
 MethodOptions method_from_json(const nlohmann::json& json);
 

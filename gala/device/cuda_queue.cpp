@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "gala/base/error.h"
+#include "gala/device/capture_gate.h"
 #include "gala/device/cuda_bring.h"
 #include "gala/device/cuda_check.h"
-#include "gala/device/capture_gate.h"
 
 namespace gala {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "gala/model/cuda_norm_kernels.h"
 #include "gala/device/cuda_check.h"
 #include "gala/device/cuda_four.h"
+#include "gala/model/cuda_norm_kernels.h"
 
 namespace gala {
 namespace {

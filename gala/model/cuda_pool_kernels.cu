@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "gala/model/cuda_pool_kernels.h"
 #include "gala/device/cuda_check.h"
 #include "gala/device/cuda_four.h"
+#include "gala/model/cuda_pool_kernels.h"
 
 namespace gala {
 namespace {

@@ -67,12 +67,23 @@ Model::Model(Spec spec, std::int64_t classes, Preprocessing default_preprocessin
   }
 }
 
-Model::Loan::Loan(Model& model) : model_(model) {
-  if (model.lent_) {
-    fail("the {} is being adapted already: end that adapter first, or give this one a model of its own",
-         model.spec().name);
-  }
+Model::Loan::Loan(Model& model)
+    : model_(model), norm_mode_(model.norm_mode_), keeps_activations_(model.keeps_activations_) {
+  model.check_not_lent();
   model.lent_ = true;
+}
+
+Model::Loan::~Loan() {
+  for (Parameter& parameter : model_.parameters_) parameter.value = parameter.value.detach();
+  model_.norm_mode_ = norm_mode_;
+  model_.keeps_activations_ = keeps_activations_;
+  model_.lent_ = false;
+}
+
+void Model::check_not_lent() const {
+  if (lent_) {
+    fail("the {} is being adapted: end its adapter first, or take another model", spec_.name);
+  }
 }
 
 at::Device Model::device() const {
@@ -80,11 +91,13 @@ at::Device Model::device() const {
 }
 
 void Model::to(at::Device device) {
+  check_not_lent();
   for (Parameter& parameter : parameters_) parameter.value = moved(parameter.value, device);
   for (Buffer& buffer : buffers_) buffer.value = moved(buffer.value, device);
 }
 
 void Model::set_memory_format(at::MemoryFormat format) {
+  check_not_lent();
   const at::NoGradGuard no_grad;
   memory_format_ = format;
   for (Parameter& parameter : parameters_) {

@@ -87,17 +87,23 @@ class Model {
   const std::vector<std::string>& class_names() const { return class_names_; }
   void set_class_names(std::vector<std::string> names) { class_names_ = std::move(names); }
 
-  /// Held by whoever puts parameters of its own into the slots: there can be one at a time. Throws
-  /// Error where there is one already.
+  /// Held by an adapter, which puts parameters of its own into the slots: there can be one at a time, and
+  /// nobody moves the model meanwhile. Throws Error where there is one already. When it ends, norm mode and
+  /// activations are as they were, and no parameter takes a gradient; the values are the borrower's to
+  /// put back.
   class Loan {
    public:
     explicit Loan(Model& model);
-    ~Loan() { model_.lent_ = false; }
+    ~Loan();
     Loan(const Loan&) = delete;
     Loan& operator=(const Loan&) = delete;
 
+    const NormMode& norm_mode_before() const { return norm_mode_; }
+
    private:
     Model& model_;
+    NormMode norm_mode_;
+    bool keeps_activations_;
   };
 
   std::int64_t classes() const { return classes_; }
@@ -134,6 +140,8 @@ class Model {
   at::MemoryFormat memory_format_ = at::MemoryFormat::Contiguous;
   bool keeps_activations_ = false;
   bool lent_ = false;
+
+  void check_not_lent() const;
 };
 
 /// The networks that can be named in a spec.

@@ -2,11 +2,11 @@
 // sums differ only in their order, which is fixed here too.
 #include <cstring>
 
+#include "gala/device/cuda_check.h"
+#include "gala/device/cuda_four.h"
 #include "gala/optim/adam_rule.h"
 #include "gala/optim/cuda_kernels.h"
 #include "gala/optim/sgd_rule.h"
-#include "gala/device/cuda_check.h"
-#include "gala/device/cuda_four.h"
 
 namespace gala {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <cstring>
 
-#include "gala/optim/cuda_kernels.h"
 #include "gala/device/cuda_check.h"
+#include "gala/optim/cuda_kernels.h"
 
 namespace gala {
 namespace {

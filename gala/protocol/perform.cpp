@@ -8,9 +8,9 @@
 #include "gala/data/augment.h"
 #include "gala/data/class_check.h"
 #include "gala/data/loader.h"
+#include "gala/device/device_memory.h"
 #include "gala/model/weights.h"
 #include "gala/protocol/gather.h"
-#include "gala/device/device_memory.h"
 
 namespace gala {
 namespace {

@@ -25,7 +25,7 @@ class SourceCache {
 /// A record, and what came with it.
 struct Performed {
   Record record;
-  std::string trace;              ///< the bytes of the trace file, if one was asked for
+  std::string trace;            ///< the bytes of the trace file, if one was asked for
   std::string capture_problem;  ///< why steps were not captured as a graph
 };
 

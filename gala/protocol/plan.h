@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "gala/adapt/method_options.h"
+#include "gala/base/problems.h"
 #include "gala/model/precision.h"
 #include "gala/protocol/record.h"
-#include "gala/base/problems.h"
 
 namespace gala {
 

@@ -24,7 +24,7 @@ void visit_fields(Self& self, Visitor&& field) {
 nlohmann::ordered_json RunSpec::to_json() const {
   nlohmann::ordered_json json;
   visit_fields(*this, [&](const char* name, const auto& member) { json[name] = member; });
-  add_to_json(*this, json);
+  add_to_record(*this, json);
   return json;
 }
 

@@ -11,6 +11,9 @@ namespace gala {
 /// device, no number of threads. The method has every default decided and its parts are specs with every
 /// option written out, so that equal runs have equal specs.
 struct RunSpec : MethodOptions {
+  /// Names no method: a record made from a trace may not know it.
+  RunSpec() : MethodOptions{.loss = "", .select = "", .optimizer = "", .guard = ""} {}
+
   std::string protocol;
   std::string model;                                   ///< the network
   nlohmann::json training = nlohmann::json::object();  ///< where its weights come from

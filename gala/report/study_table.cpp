@@ -22,7 +22,7 @@ std::string shift_name(const Labels& labels) {
   constexpr std::string_view kPrefix = "location_";
   std::string environment = labels.environment;
   if (environment.starts_with(kPrefix)) {
-    environment = "L" + environment.substr(kPrefix.size());
+    environment.replace(0, kPrefix.size(), "L");
   }
   return labels.dataset + " " + environment;
 }

@@ -206,13 +206,11 @@ struct SummaryColumn {
   const char *name, *row;
   bool adapts;
 };
-constexpr SummaryColumn kSummaryColumns[] = {{"Source model", "erm", false},
-                                             {"Batch statistics", "batchstatistics", false},
-                                             {"GALA", "gala", true},
-                                             {"Random layer", "randomlayer", true},
-                                             {"AutoRGN", "autorgn", true},
-                                             {"AutoSNR", "autosnr", true},
-                                             {"All layers", "alllayers", true}};
+constexpr SummaryColumn kSummaryColumns[] = {
+    {"Source model", "erm", false},   {"Batch statistics", "batchstatistics", false},
+    {"GALA", "gala", true},           {"Random layer", "randomlayer", true},
+    {"AutoRGN", "autorgn", true},     {"AutoSNR", "autosnr", true},
+    {"All layers", "alllayers", true}};
 constexpr std::size_t kGalaColumn = 2;
 
 const Row* find_row(const Benchmark& benchmark, const std::string& loss,

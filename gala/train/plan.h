@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "gala/base/options.h"
-#include "gala/model/precision.h"
 #include "gala/base/problems.h"
+#include "gala/model/precision.h"
 #include "gala/train/schedule.h"
 
 namespace gala {

@@ -7,8 +7,8 @@
 
 #include "gala/base/words.h"
 #include "gala/data/data_paths.h"
-#include "gala/model/weights.h"
 #include "gala/device/capture_gate.h"
+#include "gala/model/weights.h"
 #include "gala/train/evaluate.h"
 
 namespace gala {

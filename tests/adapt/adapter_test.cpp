@@ -50,6 +50,7 @@ TEST(Adapter, BorrowsTheModelAndGivesItBackAsItWas) {
     for (int batch = 1; batch <= 3; ++batch) adapter.answer(toy_images(batch));
     EXPECT_FALSE(same_bytes(model->forward(images, false).logits, twin->forward(images).logits));
     EXPECT_THROW(Adapter(*model, toy_options("gala")), Error) << "it is lent already";
+    EXPECT_THROW(model->to(at::kCPU), Error) << "the adapter's parameters would be lost";
   }
   EXPECT_EQ(model->norm_mode().to_string(), twin->norm_mode().to_string());
   EXPECT_FALSE(model->keeps_activations());

@@ -286,17 +286,5 @@ TEST(NotFinite, AStateSavedAfterItGoesOnToTheSameBytes) {
   }
 }
 
-TEST(NotFinite, AStateFromBeforeTheseCountsCanBeResumed) {
-  auto model = toy_model(), other = toy_model();
-  Adapter first(*model, options_with("all")), second(*other, options_with("all"));
-  for (int i = 1; i <= 3; ++i) first.answer(toy_images(i));
-  State state = first.save();
-  state.values["guard"].erase("alarm");
-  state.values["totals"].erase("from_source");
-  state.values["totals"].erase("unanswered");
-  second.load(state);
-  EXPECT_TRUE(same_bytes(first.answer(toy_images(4)).logits, second.answer(toy_images(4)).logits));
-}
-
 }  // namespace
 }  // namespace gala

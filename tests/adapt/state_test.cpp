@@ -71,14 +71,14 @@ INSTANTIATE_TEST_SUITE_P(
         MethodOptions{.loss = "entropy", .select = "gala:window=7"},
         MethodOptions{.loss = "shot", .select = "gala:anchor=previous,displacement=difference"},
         MethodOptions{.loss = "entropy",
-                       .select = "gala:optimizer=reset",
-                       .optimizer = "adam:moments=selected"},
+                      .select = "gala:optimizer=reset",
+                      .optimizer = "adam:moments=selected"},
         MethodOptions{.loss = "entropy", .select = "random", .seed = 5},
         MethodOptions{.loss = "entropy", .select = "auto_snr:definition=paper,threshold=0.3"},
         MethodOptions{.loss = "entropy",
-                       .select = "auto_rgn",
-                       .optimizer = "sgd:momentum=0.9,nesterov=yes",
-                       .guard = "rollback:to=healthy,horizon=8,every=2,displacement=0.01"}),
+                      .select = "auto_rgn",
+                      .optimizer = "sgd:momentum=0.9,nesterov=yes",
+                      .guard = "rollback:to=healthy,horizon=8,every=2,displacement=0.01"}),
     [](const auto& one) { return fmt::format("Method{}", one.index); });
 
 TEST(State, BelongsToOneModelAndOneMethod) {
@@ -94,6 +94,14 @@ TEST(State, BelongsToOneModelAndOneMethod) {
   Adapter other_partition(*same_again,
                           {.loss = "entropy", .select = "gala", .partition = Granularity::kTensor});
   EXPECT_THROW(other_partition.load(state), Error);
+  auto in_shadow = toy_model(), in_light = toy_model(), moved = toy_model();
+  MethodOptions beside = options;
+  beside.shadow = true;
+  Adapter shadow(*in_shadow, beside), light(*in_light, options), other_norm(*moved, options);
+  EXPECT_THROW(light.load(shadow.save()), Error);
+  EXPECT_THROW(shadow.load(light.save()), Error);
+  moved->set_norm_mode(NormMode::parse("source"));
+  EXPECT_THROW(other_norm.load(state), Error);
   auto rounded = toy_model(), brighter = toy_model();
   rounded->set_precision(Precision::kBf16);
   EXPECT_THROW(Adapter(*rounded, options).load(state), Error);

@@ -141,6 +141,11 @@ TEST(Record, IgnoresFieldsItDoesNotKnow) {
   EXPECT_EQ(Record::from_json(json).key, test::sample_record().key);
 }
 
+TEST(RunSpec, NamesNoMethodThatItDoesNotKnow) {
+  const RunSpec spec;
+  EXPECT_EQ(spec.loss + spec.select + spec.optimizer + spec.guard, "");
+}
+
 TEST(RunKey, DependsOnEveryFieldOfTheSpecAndOnTheData) {
   const RunSpec spec = test::sample_record().spec;
   const std::string key = run_key(spec, "data");

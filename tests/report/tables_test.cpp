@@ -21,6 +21,7 @@ const TableSet& find(const std::vector<TableSet>& tables, std::string_view id) {
 /// The row whose heads end so.
 const Row& row_of(const Table& table, std::initializer_list<std::string_view> heads) {
   for (const Row& row : table.rows) {
+    if (row.heads.size() < heads.size()) continue;
     const auto tail = row.heads.end() - static_cast<std::ptrdiff_t>(heads.size());
     if (std::equal(heads.begin(), heads.end(), tail)) return row;
   }
