@@ -13,6 +13,7 @@ Cell domainbed_cell(const Pool& pool, const PoolQuery& query) {
   if (domainbed_sets().contains(query.dataset.value_or(""))) {
     make_partial(cell, environments_note(coverage));
   }
+  note_trials(cell, pool.trials({.backbone = query.backbone, .dataset = query.dataset}));
   explain_missing(cell, pool, query);
   return cell;
 }
@@ -28,6 +29,7 @@ Cell domainbed_mean(const Pool& pool, PoolQuery query) {
   Cell cell = mean_cell(runs, accuracy_of, 100, &coverage);
   make_partial(cell,
                with_environments(only_note({{coverage.datasets, domainbed_sets()}}), coverage));
+  note_trials(cell, pool.trials({.backbone = query.backbone}));
   cell.deviation.reset();
   cell.interval.reset();
   explain_missing(cell, pool, query);

@@ -143,8 +143,11 @@ Table plan_table(const Pool& pool, const std::string& plan) {
       const PoolQuery query{lane.place.backbone, loss, plain_name(group), plain_row(name),
                             lane.place.dataset};
       const std::vector<const PoolRun*> runs = pool.find(query);
+      const std::set<std::int64_t> trials =
+          pool.trials({.backbone = lane.place.backbone, .dataset = lane.place.dataset});
       row.cells.push_back(mean_cell(runs, lane.error ? error_of : accuracy_of, 100));
       set_deviation(row.cells.back(), runs, lane.error);
+      note_trials(row.cells.back(), trials);
       explain_missing(row.cells.back(), pool, query);
       row.cells.push_back(mean_cell(
           runs, [](const PoolRun& run) { return run.record->forgetting(); }, 100));

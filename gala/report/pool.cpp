@@ -130,6 +130,14 @@ std::vector<std::string> Pool::datasets() const {
   return names(all_, [](const PoolRun& run) { return run.labels->dataset; });
 }
 
+std::set<std::int64_t> Pool::trials(const PoolQuery& query) const {
+  std::set<std::int64_t> trials;
+  for (const PoolRun& run : all_) {
+    if (matches(run, query)) trials.insert(run.labels->trial);
+  }
+  return trials;
+}
+
 std::vector<std::string> Pool::notes() const {
   std::vector<std::string> notes;
   if (contested_ > 0) {
@@ -247,12 +255,12 @@ Cell mean_cell(const std::vector<const PoolRun*>& runs, const Metric& metric, do
     values[target].push_back(*value);
     by_trial[labels.trial][target].push_back(*value);
     cell.runs.push_back(run->record);
+    cell.trials.insert(labels.trial);
     if (coverage) {
       coverage->backbones.insert(labels.backbone);
       coverage->losses.insert(run->loss);
       coverage->datasets.insert(labels.dataset);
       coverage->environments[labels.dataset].insert(labels.environment);
-      coverage->trials.insert(labels.trial);
     }
   }
   cell.state = Cell::State::kValue;

@@ -51,6 +51,8 @@ class Pool {
   /// Names that occur, in store order.
   std::vector<std::string> backbones() const;
   std::vector<std::string> datasets() const;
+  /// Trials of all that the query finds, whatever the rule chose.
+  std::set<std::int64_t> trials(const PoolQuery& query) const;
   /// What a reader must know about the runs as a whole.
   std::vector<std::string> notes() const;
 
@@ -72,7 +74,6 @@ using Metric = std::function<std::optional<double>(const PoolRun&)>;
 struct Coverage {
   std::set<std::string> backbones, losses, datasets;
   std::map<std::string, std::set<std::string>> environments;  ///< by data set
-  std::set<std::int64_t> trials;
 };
 
 /// Mean over backbones and losses of the mean over data sets of the mean over targets of the mean

@@ -66,11 +66,20 @@ std::string number(const Row* row, std::size_t column) {
                                  : std::string("not run");
 }
 
-/// Whether ours and the paper's lie on the same side; nothing where one is missing.
+/// With what it is over, unless `known` says that already: "81.1 % (trial 12 only)".
+std::string noted_number(const Row* row, std::size_t column, const std::string& known) {
+  const std::string text = number(row, column);
+  if (!has_number(row, column)) return text;
+  const std::string& note = row->cells[column].note;
+  return note.empty() || note == known ? text : fmt::format("{} ({})", text, note);
+}
+
+/// Whether ours and the paper's lie on the same side; nothing where one is missing, or ours are means
+/// over different things.
 std::optional<bool> same_side(const Row* gala, const Row* other, std::size_t column) {
   if (!has_number(gala, column) || !has_number(other, column)) return std::nullopt;
   const Cell &a = gala->cells[column], &b = other->cells[column];
-  if (!a.paper || !b.paper) return std::nullopt;
+  if (!a.paper || !b.paper || a.note != b.note) return std::nullopt;
   return (a.value > b.value) == (*a.paper > *b.paper);
 }
 
@@ -88,7 +97,8 @@ Verdict judge(const Benchmark& benchmark) {
     const Row* gala = find("gala");
     if (!has_number(gala, column)) continue;
     const Row* all = find("alllayers");
-    if (gala->cells[column].state == Cell::State::kPartial) partial = gala->cells[column].note;
+    const std::string& known = gala->cells[column].note;
+    if (gala->cells[column].state == Cell::State::kPartial) partial = known;
     for (const Row* other : {benchmark.source, all}) {
       if (const auto side = same_side(gala, other, column)) {
         ++compared;
@@ -97,16 +107,17 @@ Verdict judge(const Benchmark& benchmark) {
     }
     std::string part = fmt::format("with {} GALA has {} {}, the source model {}, all layers {}",
                                    loss, number(gala, column), errors ? "error" : "accuracy",
-                                   number(benchmark.source, column), number(all, column));
+                                   noted_number(benchmark.source, column, known),
+                                   noted_number(all, column, known));
     if (const Row* random = find("randomlayer"); has_number(random, column)) {
-      part += fmt::format(", a random layer {}", number(random, column));
+      part += fmt::format(", a random layer {}", noted_number(random, column, known));
     }
     parts.push_back(std::move(part));
   }
   for (const Row* row : benchmark.idle) {
     if (has_number(row, column)) {
-      parts.push_back(
-          fmt::format("without any update, {} gives {}", row->method, number(row, column)));
+      parts.push_back(fmt::format("without any update, {} gives {}", row->method,
+                                  noted_number(row, column, partial)));
     }
   }
   Verdict verdict{benchmark.name, Verdict::Kind::kOpen, "",
@@ -227,7 +238,7 @@ const Row* find_row(const Benchmark& benchmark, const std::string& loss,
   return nullptr;
 }
 
-/// The cells of one line, the best of them marked.
+/// The cells of one line, the best of those that may be compared marked.
 std::vector<Cell> summary_cells(const Benchmark& benchmark, const std::string& loss) {
   std::vector<Cell> cells;
   for (const SummaryColumn& column : kSummaryColumns) {
@@ -236,12 +247,14 @@ std::vector<Cell> summary_cells(const Benchmark& benchmark, const std::string& l
     cells.back().best = cells.back().second = false;
   }
   const bool up = benchmark.table->columns[benchmark.column].higher_is_better;
+  std::vector<Cell*> all;
+  for (Cell& cell : cells) all.push_back(&cell);
+  const std::vector<Cell*> rivals = comparable(all);
   Cell* best = nullptr;
-  for (Cell& cell : cells) {
-    if (!cell.has_value()) continue;
-    if (!best || (up ? cell.value > best->value : cell.value < best->value)) best = &cell;
+  for (Cell* cell : rivals) {
+    if (!best || (up ? cell->value > best->value : cell->value < best->value)) best = cell;
   }
-  if (best) best->best = true;
+  if (rivals.size() > 1) best->best = true;
   return cells;
 }
 
@@ -288,6 +301,14 @@ Table summary_table(const std::vector<TableSet>& tables) {
       if (set.id == id) add_lines(set, summary);
     }
   }
+  const bool fewer_trials = std::any_of(summary.rows.begin(), summary.rows.end(), [](Row& row) {
+    std::vector<Cell*> all;
+    for (Cell& cell : row.cells) {
+      if (cell.has_value() && std::isfinite(cell.value)) all.push_back(&cell);
+    }
+    return comparable(all).size() < all.size();
+  });
+  if (fewer_trials) summary.notes.emplace_back(kFewerTrials);
   // Some have a grid where GALA has none: their numbers have an advantage.
   std::set<std::string> chosen;
   for (const Row& row : summary.rows) {

@@ -40,20 +40,38 @@ std::int64_t Table::measured() const {
   return count;
 }
 
+std::vector<Cell*> comparable(const std::vector<Cell*>& cells) {
+  std::vector<Cell*> with_number;
+  std::set<std::int64_t> trials;
+  for (Cell* cell : cells) {
+    if (!cell->has_value() || !std::isfinite(cell->value)) continue;
+    with_number.push_back(cell);
+    trials.insert(cell->trials.begin(), cell->trials.end());
+  }
+  std::erase_if(with_number, [&](const Cell* cell) { return cell->trials != trials; });
+  return with_number;
+}
+
 void mark_best(Table& table, const std::vector<int>& block) {
   const std::set<int> blocks(block.begin(), block.end());
+  bool fewer_trials = false;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const double sign = table.columns[c].higher_is_better ? 1 : -1;
     for (const int number : blocks) {
-      std::vector<Cell*> cells;
-      std::set<double, std::greater<>> values;
-      std::set<Basis> bases;
+      std::vector<Cell*> all;
       for (std::size_t r = 0; r < table.rows.size(); ++r) {
         Cell& cell = table.rows[r].cells[c];
-        if (block[r] != number || !cell.has_value() || !std::isfinite(cell.value)) continue;
-        cells.push_back(&cell);
-        values.insert(sign * cell.value);
-        bases.insert(basis_of(cell));
+        if (block[r] == number && cell.has_value() && std::isfinite(cell.value)) {
+          all.push_back(&cell);
+        }
+      }
+      const std::vector<Cell*> cells = comparable(all);
+      fewer_trials = fewer_trials || cells.size() < all.size();
+      std::set<double, std::greater<>> values;
+      std::set<Basis> bases;
+      for (const Cell* cell : cells) {
+        values.insert(sign * cell->value);
+        bases.insert(basis_of(*cell));
       }
       if (values.size() < 2) continue;  // all alike
       if (bases.size() > 1) continue;   // of different things
@@ -64,6 +82,7 @@ void mark_best(Table& table, const std::vector<int>& block) {
       }
     }
   }
+  if (fewer_trials) table.notes.emplace_back(kFewerTrials);
 }
 
 std::string value_text(const Cell& cell, const Column& column) {

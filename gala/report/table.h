@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Cell {
   std::vector<const Record*> runs = {};  ///< what it was computed from
   bool best = false;                     ///< of its block of rows, by the exact numbers
   bool second = false;
+  std::set<std::int64_t> trials = {};  ///< that it is a mean over; empty where they do not count
 
   bool has_value() const { return state == State::kValue || state == State::kPartial; }
   /// Ours minus the paper's, where both are of the same thing.
@@ -71,9 +73,18 @@ struct Table {
 };
 
 /// Marks the best and the second best number of each column within rows that `block` gives the same
-/// number; equal numbers share the mark. None has it where all are equal, nor where they are means over
-/// different targets or trials.
+/// number; equal numbers share the mark. A mean that lacks trials which others there have does not
+/// compete, and a note of the table says so. None has the mark where all are equal, nor where they are
+/// means over different targets.
 void mark_best(Table& table, const std::vector<int>& block);
+
+/// Of the cells that have a finite number those that may be compared: the means over all trials that
+/// one of them has.
+std::vector<Cell*> comparable(const std::vector<Cell*>& cells);
+/// What a table says where `comparable` left some out.
+inline constexpr const char* kFewerTrials =
+    "A mean over fewer trials than others beside it have is not compared with them: it is not in "
+    "bold.";
 
 /// "82.10", or "not run", "N/A"; a number that is not finite is "NaN".
 std::string value_text(const Cell& cell, const Column& column);

@@ -107,6 +107,17 @@ std::string with_environments(const std::string& note, const Coverage& coverage)
   return note.substr(0, note.size() - kOnly.size()) + ": " + within;
 }
 
+void note_trials(Cell& cell, const std::set<std::int64_t>& trials) {
+  if (!cell.has_value() || cell.trials == trials) return;
+  const std::string note =
+      fmt::format("{} {} only", cell.trials.size() == 1 ? "trial" : "trials",
+                  fmt::join(cell.trials, cell.trials.size() == 2 ? " and " : ", "));
+  if (cell.state == Cell::State::kPartial)
+    cell.note += "; " + note;
+  else
+    make_partial(cell, note);
+}
+
 Names rows_before_last(const Pool& pool, const PoolQuery& query, Names known) {
   const Names extra = further_rows(pool, query, known);
   known.insert(known.end() - 1, extra.begin(), extra.end());

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -47,6 +48,9 @@ void explain_missing(Cell& cell, const Pool& pool, const PoolQuery& query);
 std::string environments_note(const Coverage& coverage);
 /// A note of `only_note` with that behind it: "PACS: sketch only".
 std::string with_environments(const std::string& note, const Coverage& coverage);
+/// Says of a mean over fewer trials than there are which it has: "trial 12 only". Behind what else it
+/// lacks: "sketch only; trial 12 only".
+void note_trials(Cell& cell, const std::set<std::int64_t>& trials);
 
 /// Mean over a continual stream; the deviation is over its corruptions, as the paper's is. Runs of
 /// the paper's network count; where there are none, those of another, as a partial value.

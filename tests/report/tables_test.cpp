@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "gala/base/error.h"
@@ -281,6 +282,85 @@ TEST(Tables, NothingIsBestAmongMeansOverDifferentTargets) {
   EXPECT_FALSE(best("All layers"));
 }
 
+/// Three trials of the source model, all layers and GALA; a random layer and batch statistics, which do
+/// best, in the last of them alone.
+std::vector<Record> with_a_row_of_one_trial() {
+  std::vector<Record> records;
+  for (const std::int64_t trial : {10, 11, 12}) {
+    for (const std::string& target : kTargets) {
+      const auto add = [&](const char* row, const char* loss, std::int64_t correct) {
+        records.push_back(
+            made_up({.row = row, .loss = loss, .environment = target, .trial = trial}, correct));
+      };
+      add("ERM", "", 650);
+      add("All layers", "pseudo_label", 700);
+      add("GALA", "pseudo_label", 800);
+      if (trial < 12) continue;
+      add("Batch statistics", "", 850);
+      add("Random layer", "pseudo_label", 900);
+    }
+  }
+  return records;
+}
+
+bool has_note(const Table& table, const std::string& words) {
+  return std::any_of(table.notes.begin(), table.notes.end(), [&](const std::string& note) {
+    return note.find(words) != std::string::npos;
+  });
+}
+
+TEST(Tables, AMeanOverFewerTrialsSaysWhichAndDoesNotCompete) {
+  const std::vector<Record> records = with_a_row_of_one_trial();
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "table1").variants[0];
+  const Row& random = row_of(table, {"ResNet-18", "PL", "Random layer"});
+  EXPECT_EQ(random.cells[0].state, Cell::State::kPartial);
+  EXPECT_EQ(random.cells[0].note, "trial 12 only");
+  EXPECT_EQ(random.cells.back().note, "PACS only; trial 12 only");
+  EXPECT_FALSE(random.cells[0].best);
+  EXPECT_EQ(row_of(table, {"ResNet-18", "Batch statistics", "–"}).cells[0].note, "trial 12 only");
+  const Row& gala = row_of(table, {"ResNet-18", "PL", "GALA"});
+  EXPECT_EQ(gala.cells[0].state, Cell::State::kValue);
+  EXPECT_TRUE(gala.cells[0].best);
+  EXPECT_TRUE(has_note(table, "fewer trials"));
+  // Where there is no other trial, nothing is missing and all compete.
+  std::vector<Record> last = records;
+  std::erase_if(last, [](const Record& record) { return record.labels.trial != 12; });
+  const auto one_trial = make_tables(last);
+  const Table& whole = find(one_trial, "table1").variants[0];
+  const Row& competing = row_of(whole, {"ResNet-18", "PL", "Random layer"});
+  EXPECT_EQ(competing.cells[0].state, Cell::State::kValue);
+  EXPECT_TRUE(competing.cells[0].best);
+  EXPECT_FALSE(has_note(whole, "fewer trials"));
+}
+
+TEST(Tables, TrialsStandBehindTheTargets) {
+  std::vector<Record> records = with_a_row_of_one_trial();
+  std::erase_if(records, [](const Record& record) {
+    return record.labels.row == "Random layer" && record.labels.environment != "sketch";
+  });
+  const auto tables = make_tables(records);
+  const Row& random =
+      row_of(find(tables, "table1").variants[0], {"ResNet-18", "PL", "Random layer"});
+  EXPECT_EQ(random.cells[0].note, "sketch only; trial 12 only");
+}
+
+TEST(PlanTable, AMeanOverFewerTrialsSaysWhichAndDoesNotCompete) {
+  std::vector<Record> records;
+  for (const std::int64_t trial : {0, 1, 2}) {
+    records.push_back(made_up({.plan = "mine", .row = "a", .trial = trial}, 700));
+    records.push_back(made_up({.plan = "mine", .row = "b", .trial = trial}, 800));
+    if (trial > 0) records.push_back(made_up({.plan = "mine", .row = "c", .trial = trial}, 900));
+  }
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  const Row& best = row_of(table, {"PL", "b"});
+  const Row& fewer = row_of(table, {"PL", "c"});
+  EXPECT_TRUE(best.cells[0].best);
+  EXPECT_FALSE(fewer.cells[0].best);
+  EXPECT_EQ(fewer.cells[0].note, "trials 1 and 2 only");
+}
+
 TEST(Tables, ConditionsNameTheTargetsTheyRestOn) {
   std::vector<Record> records;
   for (const char* target : {"photo", "sketch"}) {
@@ -365,6 +445,25 @@ TEST(Summary, TheBestOfALineMayBeDoingNothing) {
   };
   EXPECT_EQ(best("PL"), std::vector<std::string>{"Batch statistics"});
   EXPECT_EQ(best("SHOT"), std::vector<std::string>{"Random layer"});
+}
+
+TEST(Summary, TheBestOfALineIsAmongMeansOverTheSameTrials) {
+  const std::vector<Record> records = with_a_row_of_one_trial();
+  const auto tables = make_tables(records);
+  const Table summary = summary_table(tables);
+  const Row& row = row_of(summary, {"PACS, ResNet-18: accuracy", "PL", "fixed"});
+  std::vector<std::string> best, noted;
+  for (std::size_t c = 0; c < row.cells.size(); ++c) {
+    if (row.cells[c].best) best.push_back(summary.columns[c].name);
+    if (row.cells[c].note == "trial 12 only") noted.push_back(summary.columns[c].name);
+  }
+  EXPECT_EQ(best, std::vector<std::string>{"GALA"});
+  EXPECT_EQ(noted, (std::vector<std::string>{"Batch statistics", "Random layer"}));
+  EXPECT_TRUE(has_note(summary, "fewer trials"));
+  const std::vector<Verdict> verdicts = make_verdicts(tables);
+  const std::string& sentence = verdicts.at(1).sentence;
+  EXPECT_NE(sentence.find("a random layer 90.0\u00a0% (trial 12 only)"), std::string::npos);
+  EXPECT_NE(sentence.find("Batch statistics gives 85.0\u00a0% (trial 12 only)"), std::string::npos);
 }
 
 TEST(Summary, ShowsWhatComesOutWithoutTargetLabels) {
