@@ -109,9 +109,12 @@ std::string with_environments(const std::string& note, const Coverage& coverage)
 
 void note_trials(Cell& cell, const std::set<std::int64_t>& trials) {
   if (!cell.has_value() || cell.trials == trials) return;
-  const std::string note =
-      fmt::format("{} {} only", cell.trials.size() == 1 ? "trial" : "trials",
-                  fmt::join(cell.trials, cell.trials.size() == 2 ? " and " : ", "));
+  constexpr std::size_t kNamed = 2;
+  const std::size_t count = cell.trials.size();
+  const std::string note = count > kNamed
+                               ? fmt::format("{} of {} trials", count, trials.size())
+                               : fmt::format("{} {} only", count == 1 ? "trial" : "trials",
+                                             fmt::join(cell.trials, " and "));
   if (cell.state == Cell::State::kPartial)
     cell.note += "; " + note;
   else

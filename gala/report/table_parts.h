@@ -48,8 +48,8 @@ void explain_missing(Cell& cell, const Pool& pool, const PoolQuery& query);
 std::string environments_note(const Coverage& coverage);
 /// A note of `only_note` with that behind it: "PACS: sketch only".
 std::string with_environments(const std::string& note, const Coverage& coverage);
-/// Says of a mean over fewer trials than there are which it has: "trial 12 only". Behind what else it
-/// lacks: "sketch only; trial 12 only".
+/// Says of a mean over fewer trials than there are which it has: "trial 12 only", "3 of 5 trials".
+/// Behind what else it lacks: "sketch only; trial 12 only".
 void note_trials(Cell& cell, const std::set<std::int64_t>& trials);
 
 /// Mean over a continual stream; the deviation is over its corruptions, as the paper's is. Runs of

@@ -359,6 +359,13 @@ TEST(PlanTable, AMeanOverFewerTrialsSaysWhichAndDoesNotCompete) {
   EXPECT_TRUE(best.cells[0].best);
   EXPECT_FALSE(fewer.cells[0].best);
   EXPECT_EQ(fewer.cells[0].note, "trials 1 and 2 only");
+  // Many are counted, not named.
+  for (const std::int64_t trial : {3, 4}) {
+    records.push_back(made_up({.plan = "mine", .row = "b", .trial = trial}, 800));
+  }
+  const auto more = make_tables(records);
+  const Row& counted = row_of(find(more, "plan-mine").variants[0], {"PL", "a"});
+  EXPECT_EQ(counted.cells[0].note, "3 of 5 trials");
 }
 
 TEST(Tables, ConditionsNameTheTargetsTheyRestOn) {
