@@ -44,10 +44,11 @@ void LineFile::open(const std::filesystem::path& path) {
 void LineFile::reopen(const std::filesystem::path& path, const nlohmann::json& position) {
   std::error_code problem;
   const bool device = std::filesystem::is_other(path, problem);
-  if (device || position.value("path", nlohmann::json()) != stored_path(path)) {
+  const bool same = position.value("path", nlohmann::json()) == stored_path(path);
+  const auto bytes = position.value("bytes", std::uintmax_t{0});
+  if (device || !same) {
     open(path);
   } else {
-    const std::uintmax_t bytes = position.at("bytes").get<std::uintmax_t>();
     const std::uintmax_t found = std::filesystem::file_size(path, problem);
     if (problem || found < bytes) {
       fail<ConfigError>(
@@ -61,7 +62,8 @@ void LineFile::reopen(const std::filesystem::path& path, const nlohmann::json& p
     }
     written_ = bytes;
   }
-  pending_ = position.value("pending", "");
+  // Behind bytes that another file has they may begin in the middle of a line.
+  if (same || bytes == 0) pending_ = position.value("pending", "");
 }
 
 void LineFile::write(const std::string& line) {

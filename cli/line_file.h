@@ -20,8 +20,9 @@ class LineFile {
   /// Begins a new file.
   void open(const std::filesystem::path& path);
   /// Goes on with the file of an interrupted run: what lies behind the saved position is cut off.
-  /// A file other than the saved one, however spelled, begins anew. Throws ConfigError when the file
-  /// lacks what the run had written.
+  /// A file other than the saved one, however spelled, begins anew; it gets the lines that were not
+  /// taken only where the saved one had taken nothing. Throws ConfigError when the file lacks what the
+  /// run had written.
   void reopen(const std::filesystem::path& path, const nlohmann::json& position);
 
   bool is_open() const { return descriptor_ >= 0; }

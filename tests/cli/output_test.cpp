@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <cstdio>
 
+#include "gala/adapt/state_file.h"
 #include "tests/cli/run_gala.h"
 
 namespace gala::test {
@@ -175,6 +176,29 @@ TEST_F(Output, WhatAFullDiskDidNotTakeIsInTheState) {
   EXPECT_EQ(read("a.jsonl"), read("b.jsonl"));
   EXPECT_EQ(read("a.csv"), read("b.csv"));
   EXPECT_EQ(straight.out, resumed.out);
+}
+
+TEST_F(Output, HalfALineThatAFullDiskTookIsEndedInItsOwnFileOnly) {
+  const std::string flags = labelled_ + "--deterministic --predictions ";
+  ASSERT_EQ(run(flags + "a.csv").code, 0);
+  ASSERT_EQ(run(flags + "b.csv --trace /dev/full --save-state b.state").code, 1);
+  // As if the disk had taken all but the last bytes of the predictions.
+  const std::string taken = read("b.csv");
+  State state = read_state(path("b.state"));
+  auto& position = state.values["files"]["predictions"];
+  ASSERT_EQ(position.at("bytes"), taken.size());
+  position["bytes"] = taken.size() - 5;
+  position["pending"] = taken.substr(taken.size() - 5);
+  write_state(path("b.state"), state);
+  write("b.csv", taken.substr(0, taken.size() - 5));
+
+  const Ending other = run(flags + "c.csv --resume b.state");
+  ASSERT_EQ(other.code, 0) << other.err;
+  const std::string whole = read("a.csv");
+  EXPECT_EQ(read("c.csv"), whole.substr(0, whole.find('\n') + 1) + whole.substr(taken.size()));
+  const Ending same = run(flags + "b.csv --resume b.state");
+  ASSERT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(read("b.csv"), whole);
 }
 
 TEST_F(Output, APictureThatCannotBeReadDoesNotCostTheRunBeforeIt) {
