@@ -40,11 +40,14 @@ Parameter* LayerBuilder::add(const std::string& module, const char* name, Module
   // Asked before the memory is: it would be given, and the machine brought to a halt by its use.
   constexpr std::int64_t kMost = 1'000'000'000;
   std::int64_t count = 1;
-  for (const std::int64_t size : sizes) count *= size;
-  for (const Parameter& parameter : parameters_) count += parameter.value.numel();
-  if (count > kMost) {
+  bool countless = false;
+  for (const std::int64_t size : sizes) countless |= __builtin_mul_overflow(count, size, &count);
+  for (const Parameter& parameter : parameters_) {
+    countless |= __builtin_add_overflow(count, parameter.value.numel(), &count);
+  }
+  if (countless || count > kMost) {
     fail<ConfigError>("the network would have {} parameters up to {} (at most {} are accepted)",
-                      count, module, kMost);
+                      countless ? "more than 2^63" : std::to_string(count), module, kMost);
   }
   parameters_.push_back(
       {module + '.' + name, module, kind, block_, at::zeros(sizes, at::kFloat), stage_});

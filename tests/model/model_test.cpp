@@ -5,7 +5,12 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <limits>
+#include <utility>
+
 #include "gala/base/random.h"
+#include "gala/model/layers.h"
 
 namespace gala {
 namespace {
@@ -303,6 +308,26 @@ INSTANTIATE_TEST_SUITE_P(
     Networks, FiniteDifferences,
     testing::Combine(testing::Values(kSmall, "resnext29:base_width=4,classes=5"),
                      testing::Values("source", "batch", "blend:weight=0.3", "running:momentum=0")));
+
+TEST(LayerBuilder, RefusesSizesThatNoNumberCounts) {
+  std::deque<Parameter> parameters;
+  std::deque<Buffer> buffers;
+  LayerBuilder build(parameters, buffers, 1e-5);
+  build.linear("small", 2, 3);
+  constexpr std::int64_t kHalf = std::int64_t{1} << 32;
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  // The first product wraps around to 0, the second sum to less than 0.
+  for (const auto& [in, out] : {std::pair{kHalf, kHalf}, std::pair{std::int64_t{1}, kLargest}}) {
+    try {
+      build.linear("large", in, out);
+      ADD_FAILURE() << in << " x " << out;
+    } catch (const ConfigError& problem) {
+      EXPECT_NE(std::string(problem.what()).find("parameters up to large"), std::string::npos)
+          << problem.what();
+    }
+  }
+  EXPECT_EQ(parameters.size(), 2U);
+}
 
 }  // namespace
 }  // namespace gala
