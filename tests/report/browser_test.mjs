@@ -188,6 +188,17 @@ await test('a number leads to its runs, and a run to its page', async () => {
   await page.close();
 });
 
+await test('a run in shadow mode says so in its command', async () => {
+  const page = await open('plain');
+  for (const record of records.filter(({labels}) => labels.plan === 'table2' && labels.row === 'Random layer')) {
+    await page.evaluate((key) => { location.hash = `#run/${key}`; }, record.key);
+    const command = page.locator('article.run .copy-block code', {hasText: `--loss ${record.spec.loss} `}).first();
+    await command.waitFor();
+    assert.equal((await command.innerText()).includes(' --shadow '), record.spec.shadow === true);
+  }
+  await page.close();
+});
+
 await test('the list of runs filters and sorts', async () => {
   const page = await open('plain');
   const rows = page.locator('#run-list tbody tr');

@@ -165,7 +165,10 @@ def continual(maker):
         for snr in ("0.5", "0.95"):
             maker.run("table2", "AutoSNR", select=f"auto_snr:threshold={snr}", hyper={"snr": snr}, accuracy=0.4,
                       collapse=True, forgetting=0.8, **adapting)
-        maker.run("table2", "Random layer", select="random", accuracy=0.67 + shift, forgetting=0.09, **adapting)
+        drawn = maker.run("table2", "Random layer", select="random", accuracy=0.67 + shift, forgetting=0.09,
+                          **adapting)
+        if loss == "shot":
+            drawn["spec"]["shadow"] = True
         gala = maker.run("table2", "GALA", select="gala:threshold=0.75,window=20", accuracy=0.75 + shift,
                          forgetting=0.012, trace=True, **adapting)
         maker.lines.append({"schema": 1, "kind": "place", "key": gala["key"],

@@ -123,6 +123,7 @@ export function commandLine(run) {
   if (spec.adapt_every !== 1) words.push('--adapt-every', spec.adapt_every);
   if (spec.episodic) words.push('--episodic');
   if (spec.predict !== 'adapting') words.push('--predict', spec.predict);
+  if (spec.shadow) words.push('--shadow');
   if (spec.precision !== 'float32') words.push('--precision', spec.precision);
   words.push('--guard', spec.guard, '--seed', spec.seed);
   return words.map((word) => quoted(String(word))).join(' ');
