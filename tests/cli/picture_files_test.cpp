@@ -1,9 +1,6 @@
 #include <fmt/format.h>
-#include <sys/wait.h>
 
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "tests/cli/run_gala.h"
 
@@ -65,11 +62,7 @@ TEST_F(PictureFiles, ThatBecomeShorterLoseNothingOfTheRun) {
     write("x.npy", whole);
     std::filesystem::remove(path("b.state"));
     const pid_t process = start(words(saving + " --save-every 1"), "", -1);
-    siginfo_t over{};
-    while (!std::filesystem::exists(path("b.state")) && over.si_pid == 0) {
-      ::waitid(P_PID, static_cast<id_t>(process), &over, WEXITED | WNOHANG | WNOWAIT);
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
+    wait_until(process, "b.state");
     std::filesystem::resize_file(path("x.npy"), 20'000);
     cut = wait_for(process);
   }

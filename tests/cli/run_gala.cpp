@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
@@ -127,6 +128,21 @@ Ending GalaProgram::wait_for(pid_t process) const {
   return ending;
 }
 
+std::int64_t GalaProgram::lines_in(const std::string& name) const {
+  const std::string text = read_file(path(name));
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+bool GalaProgram::wait_until(pid_t process, const std::string& file, std::int64_t lines) const {
+  siginfo_t over{};
+  while (!std::filesystem::exists(path(file)) || lines_in(file) < lines) {
+    if (over.si_pid != 0) return false;
+    ::waitid(P_PID, static_cast<id_t>(process), &over, WEXITED | WNOHANG | WNOWAIT);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return true;
+}
+
 Ending GalaProgram::run(const std::string& arguments, const std::string& environment) {
   return wait_for(start(words(arguments), environment, -1));
 }
@@ -154,11 +170,7 @@ Ending GalaProgram::run_until(const std::string& file, int signal, const std::st
   for (int attempt = 0; attempt < 5; ++attempt) {
     std::filesystem::remove(path(file));
     const pid_t process = start(words(arguments), "", -1);
-    siginfo_t over{};
-    while (!std::filesystem::exists(path(file)) && over.si_pid == 0) {
-      ::waitid(P_PID, static_cast<id_t>(process), &over, WEXITED | WNOHANG | WNOWAIT);
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
+    wait_until(process, file);
     ::kill(process, signal);
     const Ending ending = wait_for(process);
     if (ending.code != 0) return ending;

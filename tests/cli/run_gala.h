@@ -61,6 +61,11 @@ class GalaProgram : public ::testing::Test {
   /// Starts `gala` and does not wait; `terminal` is where standard error goes, or -1.
   pid_t start(const std::vector<std::string>& arguments, const std::string& environment,
               int terminal) const;
+  /// Waits until `file` holds so many lines, or is there at all. False when the program ended before,
+  /// which is then still to be waited for.
+  bool wait_until(pid_t process, const std::string& file, std::int64_t lines = 0) const;
+  /// How many lines a file holds; 0 where there is none.
+  std::int64_t lines_in(const std::string& name) const;
   /// Waits for its end. Programs that run at once share what they write.
   Ending wait_for(pid_t process) const;
 
