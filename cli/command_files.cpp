@@ -85,14 +85,15 @@ void CommandFiles::reads(std::string name, const fs::path& path) {
 }
 
 void CommandFiles::reads_data(const std::string& name, const Spec& spec) {
-  for (const auto& [key, value] : spec.options) {
-    if (!is_data_path(key) || value.empty()) continue;
-    inputs_.push_back({name + " " + key, value, true});
+  for (const std::string_view key : data_paths(spec.name)) {
+    const std::string* value = spec.find(key);
+    if (!value || value->empty()) continue;
+    const std::string input = fmt::format("{} {}", name, key);
+    const fs::path path = *value;
+    inputs_.push_back({input, path, true});
     // A batch of pictures in one file has its labels beside it.
-    const fs::path path = value;
     if (path.extension() == ".png") {
-      inputs_.push_back(
-          {name + " " + key, path.parent_path() / (path.stem().string() + "_labels.npy")});
+      inputs_.push_back({input, path.parent_path() / (path.stem().string() + "_labels.npy")});
     }
   }
 }

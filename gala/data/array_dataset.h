@@ -1,9 +1,11 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gala/data/dataset.h"
@@ -71,6 +73,7 @@ class ArrayDataset : public Dataset {
 struct ArraysOptions {
   std::string images;
   std::string labels;
+  static constexpr std::array<std::string_view, 2> kPaths = {"images", "labels"};
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("images", &ArraysOptions::images, ".npy file of the pictures");

@@ -27,6 +27,7 @@ std::shared_ptr<const Dataset> open_cifar(const std::filesystem::path& path, int
 struct CifarOptions {
   std::string path;
   Split split = Split::kTest;
+  static constexpr std::array<std::string_view, 1> kPaths = {"path"};
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("path", &CifarOptions::path,

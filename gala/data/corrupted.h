@@ -43,6 +43,7 @@ struct CorruptedCifarOptions {
   bool generate = false;
   std::int64_t seed = 0;
   std::string frost;
+  static constexpr std::array<std::string_view, 2> kPaths = {"path", "frost"};
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("path", &CorruptedCifarOptions::path,

@@ -1,21 +1,23 @@
 #include "gala/data/data_paths.h"
 
 #include <algorithm>
-#include <array>
 
 #include "gala/base/file.h"
 
 namespace gala {
 
-bool is_data_path(std::string_view key) {
-  constexpr std::array<std::string_view, 4> kPaths = {"path", "images", "labels", "frost"};
-  return std::find(kPaths.begin(), kPaths.end(), key) != kPaths.end();
+Spec with_canonical_paths(Spec spec) {
+  for (const std::string_view key : data_paths(spec.name)) {
+    const std::string* value = spec.find(key);
+    if (value && !value->empty()) spec.set(key, canonical_path(*value).string());
+  }
+  return spec;
 }
 
-Spec with_canonical_paths(Spec spec) {
-  for (auto& [key, value] : spec.options) {
-    if (is_data_path(key) && !value.empty()) value = canonical_path(value).string();
-  }
+Spec without_paths(Spec spec, std::span<const std::string_view> paths) {
+  std::erase_if(spec.options, [&](const auto& option) {
+    return std::find(paths.begin(), paths.end(), option.first) != paths.end();
+  });
   return spec;
 }
 

@@ -7,6 +7,7 @@
 #include "gala/data/cifar.h"
 #include "gala/data/class_map.h"
 #include "gala/data/corrupted.h"
+#include "gala/data/data_paths.h"
 #include "gala/data/domainbed.h"
 #include "gala/data/idx.h"
 #include "gala/data/image_folder.h"
@@ -30,21 +31,28 @@ Spec written_out(const std::string& name, const Options& options) {
   return spec;
 }
 
-/// The registry line of a data set: an options struct and the function that opens its domains.
+/// The registry line of a data set, and those of its options that name files or folders.
+struct DataLine {
+  RegistryEntry<DataSource> entry;
+  std::span<const std::string_view> paths;
+};
+
+/// The line of an options struct and the function that opens its domains.
 template <class Options, std::vector<Domain> (*open)(const Options&)>
-constexpr RegistryEntry<DataSource> data_entry(std::string_view name, std::string_view summary) {
-  return {name, summary,
-          [](const Spec& spec) {
-            const Options options = parse_options<Options>(spec, DataSource::kKind);
-            auto source = std::make_unique<DataSource>(
-                DataSource{written_out(spec.name, options), open(options)});
-            if constexpr (requires { options.by_name(); }) source->by_name = options.by_name();
-            return source;
-          },
-          &describe_options<Options>};
+constexpr DataLine data_entry(std::string_view name, std::string_view summary) {
+  return {{name, summary,
+           [](const Spec& spec) {
+             const Options options = parse_options<Options>(spec, DataSource::kKind);
+             auto source = std::make_unique<DataSource>(
+                 DataSource{written_out(spec.name, options), open(options)});
+             if constexpr (requires { options.by_name(); }) source->by_name = options.by_name();
+             return source;
+           },
+           &describe_options<Options>},
+          Options::kPaths};
 }
 
-constexpr auto kDataSets = std::to_array<RegistryEntry<DataSource>>({
+constexpr auto kLines = std::to_array<DataLine>({
     data_entry<ArraysOptions, open_arrays>(
         "arrays", "NumPy arrays: uint8 N x H x W x C (C is 1 or 3), or floats N x C x H x W"),
     data_entry<FolderOptions, open_folder>(
@@ -62,6 +70,12 @@ constexpr auto kDataSets = std::to_array<RegistryEntry<DataSource>>({
     data_entry<DomainBedOptions, open_domainbed>(
         "domainbed", "PACS, VLCS, OfficeHome, TerraIncognita with DomainBed's splits"),
 });
+
+constexpr auto kDataSets = [] {
+  std::array<RegistryEntry<DataSource>, kLines.size()> entries{};
+  for (std::size_t i = 0; i < entries.size(); ++i) entries[i] = kLines[i].entry;
+  return entries;
+}();
 
 }  // namespace
 
@@ -94,6 +108,13 @@ std::vector<std::string> DataSource::notes() const {
 
 std::span<const RegistryEntry<DataSource>> data_registry() {
   return kDataSets;
+}
+
+std::span<const std::string_view> data_paths(std::string_view set) {
+  for (const DataLine& line : kLines) {
+    if (line.entry.name == set) return line.paths;
+  }
+  return {};
 }
 
 DataSource open_data(const Spec& spec, std::span<const std::string> known_classes) {

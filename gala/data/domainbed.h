@@ -32,6 +32,7 @@ struct DomainBedOptions {
   DomainBedPart split = DomainBedPart::kIn;
   std::int64_t trial = 0;
   double holdout = 0.2;
+  static constexpr std::array<std::string_view, 1> kPaths = {"path"};
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("path", &DomainBedOptions::path, "folder of one set, with one folder an environment");

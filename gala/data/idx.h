@@ -1,6 +1,8 @@
 #pragma once
+#include <array>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gala/data/array_dataset.h"
@@ -20,6 +22,7 @@ IdxArray read_idx(const std::filesystem::path& path);
 struct MnistOptions {
   std::string path;
   Split split = Split::kTest;
+  static constexpr std::array<std::string_view, 1> kPaths = {"path"};
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("path", &MnistOptions::path, "folder with the IDX files, plain or gzip");
@@ -29,6 +32,7 @@ struct MnistOptions {
 struct FashionMnistOptions {
   std::string path = "/usr/share/datasets/fashion-mnist";
   Split split = Split::kTest;
+  static constexpr std::array<std::string_view, 1> kPaths = {"path"};
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("path", &FashionMnistOptions::path,

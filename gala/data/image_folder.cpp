@@ -204,12 +204,12 @@ std::vector<Domain> open_folder(const FolderOptions& options) {
   fs::path whole = fs::absolute(path).lexically_normal();
   if (whole.filename().empty()) whole = whole.parent_path();
   const std::string name = whole.filename().string();
-  if (options.labels == FolderLabels::kNone) {
-    if (!options.classes.empty()) {
-      fail<ConfigError>("data set folder: classes={} has no use with labels=none", options.classes);
-    }
-    return {{name, open_without_labels(path)}};
+  if (options.labels != FolderLabels::kFolders && !options.classes.empty()) {
+    fail<ConfigError>(
+        "data set folder: classes={} has no use with labels={} (expected one of them)",
+        options.classes, format_value(options.labels));
   }
+  if (options.labels == FolderLabels::kNone) return {{name, open_without_labels(path)}};
   std::vector<ClassFolder> folders;
   std::vector<std::string> empty;
   for (const std::string& inside : folders_inside(path)) {

@@ -61,6 +61,7 @@ struct FolderOptions {
   std::string path;
   FolderLabels labels = FolderLabels::kFolders;
   std::string classes = {};
+  static constexpr std::array<std::string_view, 2> kPaths = {"path", "classes"};
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("path", &FolderOptions::path,
@@ -74,7 +75,7 @@ struct FolderOptions {
   }
   /// Not written out where they have their defaults: `folder:path=DIR` stays what it was called.
   static constexpr std::array<std::string_view, 2> kQuiet = {"labels", "classes"};
-  bool by_name() const { return labels == FolderLabels::kNames && classes.empty(); }
+  bool by_name() const { return labels == FolderLabels::kNames; }
 };
 /// Folders without a picture are no classes, and a note says so.
 std::vector<Domain> open_folder(const FolderOptions& options);

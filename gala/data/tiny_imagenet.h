@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 2> enum_names(TinyImageNetSplit) {
 struct TinyImageNetOptions {
   std::string path;
   TinyImageNetSplit split = TinyImageNetSplit::kVal;
+  static constexpr std::array<std::string_view, 1> kPaths = {"path"};
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("path", &TinyImageNetOptions::path, "folder tiny-imagenet-200");

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "gala/data/data_paths.h"
+
 namespace gala {
 
 RunDefaults ContinualProtocol::defaults() const {
@@ -28,9 +30,9 @@ TestBed ContinualProtocol::open() const {
         options_.severity, options_.path);
   }
   TestBed bed;
-  bed.protocol = without_folders(options_to_spec("continual", options_));
+  bed.protocol = without_paths(options_to_spec("continual", options_), Options::kPaths);
   bed.target = open_data(corrupted);
-  bed.data = without_folders(bed.target.spec);
+  bed.data = without_paths(bed.target.spec, data_paths(bed.target.spec.name));
   limit_images(bed.target, options_.images);
   const std::string clean =
       options_.clean.empty() && options_.generate ? options_.path : options_.clean;

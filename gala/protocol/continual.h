@@ -27,6 +27,7 @@ class ContinualProtocol : public Protocol {
     std::string frost;
     std::string clean;
     std::int64_t images = 0;
+    static constexpr std::array<std::string_view, 3> kPaths = {"path", "frost", "clean"};
     template <class Visitor>
     static void visit(Visitor&& option) {
       option("set", &Options::set, "which set");

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "gala/data/array_dataset.h"
+#include "gala/data/data_paths.h"
 #include "gala/data/image_folder.h"
 
 namespace gala {
@@ -76,9 +77,9 @@ TestBed DomainBedProtocol::open() const {
     }
   }
   // By its name the target is the same however it was asked for.
-  bed.protocol = without_folders(options_to_spec("domainbed", options_));
+  bed.protocol = without_paths(options_to_spec("domainbed", options_), Options::kPaths);
   bed.protocol.set("env", bed.environment);
-  bed.data = without_folders(bed.target.spec);
+  bed.data = without_paths(bed.target.spec, data_paths(bed.target.spec.name));
   bed.data.set("env", bed.environment);
   return bed;
 }

@@ -38,6 +38,7 @@ class DomainBedProtocol : public Protocol {
   struct Options : DomainBedScoring {
     std::string path;
     std::string env = "0";
+    static constexpr std::array<std::string_view, 1> kPaths = {"path"};
     template <class Visitor>
     static void visit(Visitor&& option) {
       option("path", &Options::path, "folder of one set, with one folder an environment");

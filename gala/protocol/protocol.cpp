@@ -11,14 +11,31 @@
 namespace gala {
 namespace {
 
-constexpr auto kProtocols = std::to_array<RegistryEntry<Protocol>>({
-    registry_entry<Protocol, ContinualProtocol>(
+/// The registry line of a protocol, and those of its options that name folders.
+struct ProtocolLine {
+  RegistryEntry<Protocol> entry;
+  std::span<const std::string_view> paths;
+};
+
+template <class Method>
+constexpr ProtocolLine protocol_entry(std::string_view name, std::string_view summary) {
+  return {registry_entry<Protocol, Method>(name, summary), Method::Options::kPaths};
+}
+
+constexpr auto kLines = std::to_array<ProtocolLine>({
+    protocol_entry<ContinualProtocol>(
         "continual", "CIFAR-10-C or CIFAR-100-C, corruptions one after the other without a reset"),
-    registry_entry<Protocol, DomainBedProtocol>(
+    protocol_entry<DomainBedProtocol>(
         "domainbed", "one environment of PACS, VLCS, TerraIncognita or OfficeHome, as T3A runs it"),
-    registry_entry<Protocol, TinyDomainBedProtocol>(
+    protocol_entry<TinyDomainBedProtocol>(
         "tiny_domainbed", "one of six shifts of three DomainBed sets, block by block"),
 });
+
+constexpr auto kProtocols = [] {
+  std::array<RegistryEntry<Protocol>, kLines.size()> entries{};
+  for (std::size_t i = 0; i < entries.size(); ++i) entries[i] = kLines[i].entry;
+  return entries;
+}();
 
 }  // namespace
 
@@ -39,12 +56,11 @@ std::unique_ptr<Protocol> make_protocol(const Spec& spec) {
   return make_from_registry(protocol_registry(), spec);
 }
 
-Spec without_folders(Spec spec) {
-  std::erase_if(spec.options, [](const auto& option) {
-    return option.first == "path" || option.first == "root" || option.first == "clean" ||
-           option.first == "frost";
-  });
-  return spec;
+std::span<const std::string_view> protocol_paths(std::string_view protocol) {
+  for (const ProtocolLine& line : kLines) {
+    if (line.entry.name == protocol) return line.paths;
+  }
+  return {};
 }
 
 void limit_images(DataSource& source, std::int64_t images) {

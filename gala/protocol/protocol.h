@@ -51,8 +51,9 @@ class Protocol {
 std::span<const RegistryEntry<Protocol>> protocol_registry();
 std::unique_ptr<Protocol> make_protocol(const Spec& spec);
 
-/// The spec without the options that say where things lie on this machine.
-Spec without_folders(Spec spec);
+/// The options of a protocol that name folders: those that its options struct lists as `kPaths`.
+/// Empty for a protocol that is not known.
+std::span<const std::string_view> protocol_paths(std::string_view protocol);
 
 /// Keeps the first `images` of every domain; 0 keeps all.
 void limit_images(DataSource& source, std::int64_t images);

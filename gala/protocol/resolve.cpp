@@ -216,9 +216,9 @@ void Resolver::explain(Problems& problems) const {
 }  // namespace
 
 Spec below_root(Spec spec, const fs::path& root) {
-  for (auto& [name, value] : spec.options) {
-    const bool folder = name == "path" || name == "root" || name == "clean" || name == "frost";
-    if (folder && !value.empty()) value = (root / value).lexically_normal().string();
+  for (const std::string_view name : protocol_paths(spec.name)) {
+    const std::string* value = spec.find(name);
+    if (value && !value->empty()) spec.set(name, (root / *value).lexically_normal().string());
   }
   return spec;
 }

@@ -35,7 +35,7 @@ struct ReadyRun {
 std::vector<ReadyRun> resolve(const ExperimentPlan& plan, const std::filesystem::path& root,
                               Problems& problems);
 
-/// Puts relative `path`, `root`, `clean` and `frost` of a protocol below `root`.
+/// Puts the relative folders of a protocol below `root`.
 Spec below_root(Spec spec, const std::filesystem::path& root);
 
 }  // namespace gala

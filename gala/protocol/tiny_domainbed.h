@@ -20,6 +20,7 @@ class TinyDomainBedProtocol : public Protocol {
   struct Options : DomainBedScoring {
     std::string root;
     TinyShift shift = TinyShift::kTerraL100;
+    static constexpr std::array<std::string_view, 1> kPaths = {"root"};
     template <class Visitor>
     static void visit(Visitor&& option) {
       option("root", &Options::root, "folder with the sets PACS, VLCS and TerraIncognita");

@@ -119,6 +119,15 @@ TEST_F(Files, OfAFolderOfPicturesNoneIsLost) {
   std::filesystem::rename(path("photos/3/a.png"), path("elsewhere"));
   std::filesystem::create_symlink(path("elsewhere"), path("photos/3/a.png"));
   refuses(adapt + "elsewhere", parts);
+  // The file that numbers the classes is read too; what an option is called is no file.
+  write("classes.json", R"(["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])");
+  refuses(
+      "adapt --weights source.safetensors --data folder:path=photos,classes=classes.json "
+      "--predictions ./classes.json",
+      {"would overwrite what --data classes reads"});
+  const Ending none =
+      run("adapt --weights source.safetensors --data folder:path=photos,labels=none --trace none");
+  EXPECT_EQ(none.code, 0) << none.err;
   // A trace beside the pictures is no picture, and may be written again.
   for (int i = 0; i < 2; ++i) {
     const Ending ending = run(adapt + "photos/t.jsonl");

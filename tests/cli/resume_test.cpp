@@ -1,7 +1,4 @@
 #include <signal.h>
-#include <unistd.h>
-
-#include <algorithm>
 
 #include "tests/cli/run_gala.h"
 
@@ -98,28 +95,27 @@ TEST_F(Resume, UnderNohupAHangupIsNothing) {
                   "--trace t.jsonl"),
             "", -1);
   ::signal(SIGHUP, before);
-  while (!std::filesystem::exists(path("t.jsonl"))) ::usleep(200);
+  wait_until(process, "t.jsonl");
   ::kill(process, SIGHUP);
-  EXPECT_EQ(wait_for(process).code, 0);
+  const Ending ending = wait_for(process);
+  ASSERT_EQ(ending.code, 0) << ending.err;
   EXPECT_EQ(read_json_lines("t.jsonl").size(), 40U);
 }
 
 TEST_F(Resume, WhatWasAnsweredBeforeAKillIsWritten) {
+  write_pictures("many.npy", 4000);  // so that there is time to kill it
   const pid_t process = start(
-      words("adapt --weights source.safetensors --data arrays:images=x.npy --batch-size 8 "
+      words("adapt --weights source.safetensors --data arrays:images=many.npy --batch-size 8 "
             "--trace t.jsonl --predictions p.csv --guard warn:every=1,horizon=8,events=e.jsonl"),
       "", -1);
-  const auto lines = [&](const char* name) {
-    const std::string text = std::filesystem::exists(path(name)) ? read(name) : "";
-    return std::count(text.begin(), text.end(), '\n');
-  };
-  while (lines("t.jsonl") < 3) ::usleep(200);
+  wait_until(process, "t.jsonl", 3);
   ::kill(process, SIGKILL);
-  ASSERT_EQ(wait_for(process).signal, SIGKILL);
+  const Ending ending = wait_for(process);
+  ASSERT_EQ(ending.signal, SIGKILL) << ending.err;
   // The batch at hand may have reached one file and not yet the next.
-  const auto traced = lines("t.jsonl");
-  EXPECT_GE(lines("p.csv"), 1 + 8 * (traced - 1));
-  EXPECT_GE(lines("e.jsonl"), traced - 1);
+  const std::int64_t traced = lines_in("t.jsonl");
+  EXPECT_GE(lines_in("p.csv"), 1 + 8 * (traced - 1));
+  EXPECT_GE(lines_in("e.jsonl"), traced - 1);
 }
 
 TEST_F(Resume, FromAnotherFolderAndByOtherPathsGoesOnToTheSameBytes) {
@@ -147,6 +143,34 @@ TEST_F(Resume, FromAnotherFolderAndByOtherPathsGoesOnToTheSameBytes) {
   expect_equal_bytes("a", "b");
   EXPECT_EQ(read("a.events"), read("b.events"));
   EXPECT_EQ(straight.out, resumed.out);
+}
+
+TEST_F(Resume, FromAnotherFolderTakesEachOptionOfAFolderForWhatItIs) {
+  for (int i = 0; i < 20; ++i) {
+    write_png("photos/" + std::to_string(i / 2) + "/" + std::to_string(i) + ".png",
+              static_cast<std::uint64_t>(i));
+  }
+  write("classes.txt", "9\n8\n7\n6\n5\n4\n3\n2\n1\n0\n");
+  write("other.txt", "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+  start_in("deep");
+  const auto adapt = [&](const std::string& up, const std::string& data, const std::string& more) {
+    start_in(up.empty() ? "" : "deep");
+    return run("adapt --weights " + up +
+               "source.safetensors --batch-size 8 --loss entropy --data " + "folder:path=" + up +
+               "photos," + data + more);
+  };
+  const Ending none = adapt("", "labels=none", " --save-state none.state");
+  ASSERT_EQ(none.code, 0) << none.err;
+  const Ending none_again = adapt("../", "labels=none", " --resume ../none.state");
+  EXPECT_EQ(none_again.code, 0) << none_again.err;
+  const Ending named = adapt("", "classes=classes.txt", " --save-state named.state");
+  ASSERT_EQ(named.code, 0) << named.err;
+  const Ending named_again = adapt("../", "classes=../classes.txt", " --resume ../named.state");
+  EXPECT_EQ(named_again.code, 0) << named_again.err;
+  EXPECT_EQ(named.out, named_again.out);
+  const Ending other = adapt("../", "classes=../other.txt", " --resume ../named.state");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_CONTAINS(other.err, "was saved with data ");
 }
 
 TEST_F(Resume, OfAFinishedRunChangesNothing) {

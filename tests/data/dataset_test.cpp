@@ -240,6 +240,8 @@ TEST(Folder, TakesEveryPictureWithoutLabels) {
   EXPECT_TRUE(source.domains[0].data->in_files());
   EXPECT_CONTAINS(message_of<ConfigError>([&] { open_folder_with(folder, "none", "c.txt"); }),
                   "no use with labels=none");
+  EXPECT_CONTAINS(message_of<ConfigError>([&] { open_folder_with(folder, "names", "c.txt"); }),
+                  "classes=c.txt has no use with labels=names");
 }
 
 TEST(Folder, FindsItsClassesByTheNamesOfTheWeights) {

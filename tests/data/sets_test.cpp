@@ -1,8 +1,11 @@
 #include <zlib.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "gala/base/words.h"
 #include "gala/data/array_dataset.h"
+#include "gala/data/data_paths.h"
 #include "gala/data/idx.h"
 #include "gala/data/npy.h"
 #include "support.h"
@@ -211,6 +214,59 @@ TEST(TinyImageNet, TakesValFromItsAnnotations) {
   write_text(folder / "val/val_annotations.txt", "val_0.JPEG\tn9\n");
   EXPECT_CONTAINS(message_of<FormatError>([&] { open_at("tiny_imagenet", folder.path()); }),
                   "line 1: unknown class code \"n9\"");
+}
+
+TEST(DataPaths, AreAskedOfTheSetAndTheOption) {
+  const auto respelled = [](const char* spec) {
+    return with_canonical_paths(Spec::parse(spec)).to_string();
+  };
+  const std::string here = std::filesystem::canonical(".").string() + "/";
+  EXPECT_EQ(respelled("folder:path=p,labels=none"), "folder:path=" + here + "p,labels=none");
+  EXPECT_EQ(respelled("folder:path=p,classes=c"),
+            "folder:path=" + here + "p,classes=" + here + "c");
+  EXPECT_EQ(respelled("arrays:images=i,labels=none"),
+            "arrays:images=" + here + "i,labels=" + here + "none");
+  EXPECT_EQ(respelled("cifar10c:path=p,severity=5,frost=f"),
+            "cifar10c:path=" + here + "p,severity=5,frost=" + here + "f");
+  EXPECT_EQ(respelled("unknown:path=p"), "unknown:path=p");
+}
+
+TEST(DataPaths, AreOptionsThatTheSetHas) {
+  for (const auto& entry : data_registry()) {
+    const auto options = entry.options();
+    EXPECT_FALSE(data_paths(entry.name).empty()) << entry.name;
+    for (const std::string_view path : data_paths(entry.name)) {
+      const auto is_it = [&](const OptionInfo& option) {
+        return option.name == path && option.type == "text";
+      };
+      EXPECT_TRUE(std::any_of(options.begin(), options.end(), is_it)) << entry.name << " " << path;
+    }
+  }
+}
+
+TEST(DataPaths, ThatLeadToThemselvesAreNamed) {
+  const TemporaryFolder folder;
+  const std::string loop = (folder / "loop").string();
+  std::filesystem::create_symlink("loop", loop);
+  const std::vector<std::int64_t> shape = {1, 1, 1, 3};
+  write_npy(folder / "x.npy", "|u1", shape, [](std::ostream& out) { out << "rgb"; });
+  std::vector<Spec> specs = {
+      {"arrays", {{"images", (folder / "x.npy").string()}, {"labels", loop}}},
+      {"cifar10c", {{"path", loop}, {"generate", "yes"}, {"corruption", "fog"}}}};
+  for (const auto& entry : data_registry()) {
+    specs.push_back({std::string(entry.name), {}});
+    specs.back().set(data_paths(entry.name).front(), loop);
+  }
+  for (const Spec& spec : specs) {
+    try {
+      open_data(spec);
+      ADD_FAILURE() << spec.to_string() << " was opened";
+    } catch (const std::exception& problem) {
+      EXPECT_TRUE(is_users_mistake(problem)) << problem.what();
+      EXPECT_CONTAINS(in_words(problem), "loop");
+      EXPECT_EQ(in_words(problem).find("filesystem error"), std::string::npos) << problem.what();
+    }
+  }
 }
 
 }  // namespace
