@@ -200,6 +200,32 @@ TEST(State, ChangesNothingWhenItCannotBeUsed) {
   }
 }
 
+TEST(State, OfOddValuesIsRefusedInWords) {
+  auto model = toy_model();
+  Adapter adapter(*model, {.loss = "entropy", .select = "gala"});
+  adapter.answer(toy_images(1));
+  const State whole = adapter.save();
+  const auto refuses_with = [&](const auto& change) {
+    State state = whole;
+    change(state.values);
+    try {
+      adapter.load(state);
+      ADD_FAILURE() << "was loaded: " << state.values.dump();
+    } catch (const Error& problem) {
+      for (const char* raw : {"json", "vector", "map::", "_M_", "std::", "c10"}) {
+        EXPECT_EQ(std::string(problem.what()).find(raw), std::string::npos) << problem.what();
+      }
+    }
+  };
+  for (const char* name :
+       {"settings", "fingerprint", "clock", "travelled", "guard", "stopped", "totals", "version"}) {
+    refuses_with([&](nlohmann::json& values) { values.erase(name); });
+    refuses_with([&](nlohmann::json& values) { values[name] = "odd"; });
+    refuses_with([&](nlohmann::json& values) { values[name] = nlohmann::json::array(); });
+  }
+  EXPECT_NO_THROW(adapter.load(whole));
+}
+
 TEST(StateFile, IsRefusedWhenItIsSomethingElse) {
   const auto path = scratch("else");
   std::ofstream(path) << "not a state";
