@@ -70,7 +70,7 @@ TEST(Chain, Bfloat16StaysNearFloat32AndAnswersInFloat32) {
       ASSERT_EQ(rounded.features.scalar_type(), at::kFloat);
       const double difference = (rounded.logits - exact).abs().max().item<double>();
       EXPECT_GT(difference, 0) << spec << ": bfloat16 must have been used";
-      EXPECT_LT(difference, 0.05 * exact.abs().max().item<double>() + 0.02) << spec << ' ' << norm;
+      EXPECT_LT(difference, 0.08 * exact.abs().max().item<double>() + 0.02) << spec << ' ' << norm;
       rounded.logits.sum().backward();
       for (const Parameter& parameter : model->parameters()) {
         ASSERT_EQ(parameter.value.grad().scalar_type(), at::kFloat) << parameter.name;
