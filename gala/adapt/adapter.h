@@ -134,7 +134,7 @@ class Adapter {
   double relative_displacement() const;
   bool keeps_healthy() const;
   std::string fingerprint() const;
-  nlohmann::json settings() const;
+  nlohmann::ordered_json settings() const;
 
   Model& model_;
   Model::Loan loan_;

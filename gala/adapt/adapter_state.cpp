@@ -46,13 +46,13 @@ std::string Adapter::fingerprint() const {
   return hash.hex();
 }
 
-/// What must be the same for a run to go on bit for bit.
-nlohmann::json Adapter::settings() const {
+/// What must be the same for a run to go on bit for bit, in the order in which a difference is told.
+nlohmann::ordered_json Adapter::settings() const {
   MethodOptions options = options_;
   options.guard = without_events(options.guard);
   options.norm = model_.norm_mode().to_string();
-  nlohmann::json settings = to_json(options);
-  settings["model"] = model_.spec().to_string();
+  nlohmann::ordered_json settings{{"model", model_.spec().to_string()}};
+  settings.update(to_json(options));
   settings["precision"] = format_value(model_.precision());
   settings["preprocessing"] = model_.preprocessing().to_json();
   settings["run"] = setup_.run;
@@ -101,11 +101,11 @@ void Adapter::load(const State& state) {
          kVersion);
   }
   const nlohmann::json settings_then = values.value("settings", nlohmann::json());
-  const nlohmann::json current = settings();
+  const nlohmann::ordered_json current = settings();
   for (const auto& [name, value] : current.items()) {
     const nlohmann::json saved =
         settings_then.is_object() ? settings_then.value(name, nlohmann::json()) : nlohmann::json();
-    if (saved == value) continue;
+    if (saved == nlohmann::json(value)) continue;
     if (name == "parts")
       fail("the state was saved by other parts than loss, optimizer and selector of this run");
     fail("the state was saved with {} {}, this run has {}", name, saved.dump(), value.dump());

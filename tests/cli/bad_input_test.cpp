@@ -217,8 +217,8 @@ TEST_F(BadInput, States) {
   resume_refuses("s.state --optimizer sgd", {"optimizer \"adam\"", "\"sgd\""});
   resume_refuses("s.state --norm batch", {"norm \"source\"", "\"batch\""});
   resume_refuses("s.state --seed 3", {"seed 0", "3"});
-  resume_refuses("s.state --partition block", {"another partition"});
-  resume_refuses("s.state --include fc", {"another partition"});
+  resume_refuses("s.state --partition block", {"partition \"module\"", "\"block\""});
+  resume_refuses("s.state --include fc", {"include []", "\"fc\""});
   resume_refuses("s.state --stream mixed", {"stream single", "mixed"});
 
   const std::string data = " --data arrays:images=x.npy,labels=y.npy --resume s.state";
