@@ -1,5 +1,7 @@
 #include "gala/model/raw_tensor.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <bit>
 

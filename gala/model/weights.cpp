@@ -1,5 +1,6 @@
 #include "gala/model/weights.h"
 
+#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
