@@ -65,7 +65,11 @@ GALA_INLINE void make_updates(const SweepView<Rule>& view, const Rule& rule, std
   const float* values = rule.reads_values() ? view.values + begin : kZeros;
   float* moments[Rule::kMoments];
   for (int k = 0; k < Rule::kMoments; ++k) moments[k] = view.moments[k] + begin;
+#ifdef __clang__
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
   for (std::int64_t i = 0; i < size; ++i) {
     float fresh[Rule::kMoments];
     for (int k = 0; k < Rule::kMoments; ++k) fresh[k] = moments[k][i];

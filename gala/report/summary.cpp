@@ -90,7 +90,7 @@ Verdict judge(const Benchmark& benchmark) {
   int same = 0, compared = 0;
   std::string partial;
   for (const auto& [loss, rows] : benchmark.losses) {
-    const auto find = [&](const char* name) -> const Row* {
+    const auto find = [&rows = rows](const char* name) -> const Row* {
       const auto found = rows.find(name);
       return found == rows.end() ? nullptr : found->second;
     };
