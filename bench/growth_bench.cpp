@@ -13,6 +13,8 @@
 #include "gala/base/error.h"
 #include "gala/base/stopwatch.h"
 #include "gala/model/layout.h"
+#include "gala/step/displacement.h"
+#include "gala/tensor/torch_workspace.h"
 
 namespace gala {
 namespace {
@@ -99,9 +101,10 @@ Sweep over_parameters(at::Device device) {
 struct Choice {
   ParameterArena arena;
   LayerPartition layers;
+  TorchWorkspace workspace;
   Displacement displacement;
-  std::unique_ptr<Optimizer> optimizer = make_optimizer(Spec::parse("adam:rate=1e-07"));
-  std::unique_ptr<Selector> selector = make_selector(Spec::parse("gala"), 0);
+  std::unique_ptr<Optimizer> optimizer = make_optimizer("adam:rate=1e-07");
+  std::unique_ptr<Selector> selector = make_selector("gala", 0);
   Gradients gradients;
   at::Tensor loss, table;
   StepClock clock;
@@ -116,19 +119,24 @@ struct Choice {
   }
   Choice(std::int64_t parameters, std::int64_t count, at::Device device)
       : arena(tensors(parameters, count, device)),
-        displacement(arena, DisplacementForm::kSum, Anchor::kWindow) {
+        workspace(device),
+        displacement(arena.values().const_data_ptr<float>(), arena.size(), workspace,
+                     DisplacementForm::kSum, Anchor::kWindow) {
     for (std::size_t i = 0; i < arena.entries().size(); ++i) {
       layers.layers.push_back({fmt::format("layer{}", i), {i}, arena.entries()[i].range.size});
       gradients.tensors.push_back(at::randn_like(arena.leaf(i).detach()));
     }
-    optimizer->attach(arena, layers, selector->reads_values());
+    optimizer->attach({arena.layout(), layers, arena.values().mutable_data_ptr<float>(), workspace,
+                       selector->reads_values()});
     selector->attach(layers);
     loss = at::zeros({}, at::TensorOptions(at::kFloat).device(device));
     table = at::zeros({count, kSumColumns}, at::TensorOptions(at::kDouble).device(device));
   }
   void run() {
     optimizer->prepare();
-    optimizer->measure(gradients, loss, displacement, table);
+    const std::vector<const float*> pointers = gradients.pointers();
+    optimizer->measure(pointers, loss.const_data_ptr<float>(), displacement.view(),
+                       table.mutable_data_ptr<double>());
     const at::Tensor here = table.cpu();
     std::vector<LayerSums> sums;
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -136,7 +144,7 @@ struct Choice {
           read_sums(here.const_data_ptr<double>() + l * kSumColumns, layers.layers[l].count));
     }
     const std::vector<double> weights =
-        selector->select({layers, sums, clock, 1e-7, gradients, arena});
+        selector->select({layers, sums, clock, 1e-7, arena.layout(), pointers, workspace});
     clock.advance(20);
   }
 };

@@ -1,8 +1,8 @@
 #pragma once
 #include "cli/adapt_run.h"
 #include "cli/scores.h"
-#include "gala/adapt/rotation.h"
 #include "gala/data/stream.h"
+#include "gala/step/rotation.h"
 
 namespace gala {
 

@@ -7,7 +7,6 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
-#include "gala/adapt/guard.h"
 #include "gala/base/error.h"
 #include "gala/data/corruption/corruption_list.h"
 #include "gala/data/dataset.h"
@@ -17,6 +16,7 @@
 #include "gala/optim/optimizer.h"
 #include "gala/protocol/protocol.h"
 #include "gala/select/selector.h"
+#include "gala/step/guard.h"
 
 namespace gala {
 namespace {

@@ -37,13 +37,13 @@ if(GALA_MOLD)
   endif()
 endif()
 
-# Sources of the target gala that are plain arithmetic on pointers, in the folder that calls it:
-# square roots without errno, so that they become vectors, and no fused products, so that every
+# gala_arithmetic_sources(TARGET a.cpp..): sources of the target that are plain arithmetic on pointers, in
+# the folder that calls it: square roots without errno, so that they become vectors, and no fused products, so that every
 # processor gives the same bits. The precompiled header does not fit these flags.
-function(gala_arithmetic_sources)
+function(gala_arithmetic_sources target)
   set_source_files_properties(
     ${ARGN}
-    TARGET_DIRECTORY gala
+    TARGET_DIRECTORY ${target}
     PROPERTIES SKIP_PRECOMPILE_HEADERS ON
                COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=off")
 endfunction()

@@ -28,3 +28,9 @@ foreach(entry IN ITEMS "NLOHMANN_JSON|nlohmann/json.hpp" "CLI11|CLI/CLI.hpp" "TO
   list(GET entry 1 header)
   find_path(${name}_INCLUDE_DIR ${header} HINTS ${GALA_EXTRA_INCLUDE} REQUIRED)
 endforeach()
+
+# {fmt} comes as headers with LibTorch. They get a folder of their own, so that the numeric heart sees
+# them and nothing else of LibTorch.
+set(GALA_FMT_INCLUDE_DIR ${PROJECT_BINARY_DIR}/fmt_headers)
+file(MAKE_DIRECTORY ${GALA_FMT_INCLUDE_DIR})
+file(CREATE_LINK ${TORCH_INSTALL_PREFIX}/include/fmt ${GALA_FMT_INCLUDE_DIR}/fmt COPY_ON_ERROR SYMBOLIC)

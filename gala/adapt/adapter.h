@@ -7,17 +7,30 @@
 #include <string>
 #include <vector>
 
-#include "gala/adapt/frame.h"
-#include "gala/adapt/guard.h"
+#include "gala/adapt/after_step.h"
 #include "gala/adapt/method_options.h"
-#include "gala/adapt/step_record.h"
+#include "gala/adapt/pass_runner.h"
+#include "gala/adapt/readout.h"
 #include "gala/loss/loss.h"
-#include "gala/model/classes.h"
+#include "gala/loss/sample_rule.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
 #include "gala/select/selector.h"
+#include "gala/step/guard.h"
+#include "gala/step/step_record.h"
+#include "gala/step/stepper.h"
 
 namespace gala {
+
+/// Parts of your own. Where one of the first three is null, it is the one the options name.
+struct AdapterParts {
+  std::unique_ptr<Loss> loss = {};
+  std::unique_ptr<Optimizer> optimizer = {};
+  std::unique_ptr<Selector> selector = {};
+  std::unique_ptr<SampleRule> samples = {};                 ///< null: every image counts alike
+  std::vector<std::unique_ptr<AfterStep>> after_step = {};  ///< in this order
+  std::unique_ptr<Readout> readout = {};                    ///< null: the logits answer
+};
 
 /// What an adapter needs to know beside the method.
 struct AdapterSetup {
@@ -26,6 +39,7 @@ struct AdapterSetup {
   /// Tells this run from others where a selector draws by run (`random:draws=run`); the key in `gala
   /// run`. Empty: network, loss, optimizer, norm mode and steps tell them apart.
   std::string run = {};
+  AdapterParts parts = {};
 };
 
 /// The answer to a batch. Where the adapted model's answer to an image is not finite, the source
@@ -64,11 +78,7 @@ struct AdapterTotals {
 /// Save or copy adapted weights before. It must not outlive the model. Not for several threads at once.
 class Adapter {
  public:
-  Adapter(Model& model, const MethodOptions& options, const AdapterSetup& setup = {});
-  /// With parts of your own in place of those the options name.
-  Adapter(Model& model, const MethodOptions& options, std::unique_ptr<Loss> loss,
-          std::unique_ptr<Optimizer> optimizer, std::unique_ptr<Selector> selector,
-          const AdapterSetup& setup = {});
+  explicit Adapter(Model& model, const MethodOptions& options = {}, AdapterSetup setup = {});
   ~Adapter();
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
@@ -85,13 +95,13 @@ class Adapter {
   Model& model() { return model_; }
   const Model& model() const { return model_; }
   const ParameterArena& parameters() const { return *arena_; }
-  const LayerPartition& layers() const { return layers_; }
+  const LayerPartition& layers() const { return stepper_->layers(); }
   const AdapterTotals& totals() const { return totals_; }
   const Guard& guard() const { return guard_; }
   /// True after the guard stopped adaptation.
   bool stopped() const { return stopped_; }
   /// Why passes are not captured although the device could, or empty.
-  const std::string& capture_problem() const { return capture_problem_; }
+  const std::string& capture_problem() const { return runner_->capture_problem(); }
   /// |θ - θ_source| of every layer.
   std::vector<double> net_displacement() const;
 
@@ -111,15 +121,12 @@ class Adapter {
   bool adapts_now() const;
   std::vector<at::Tensor> copy_statistics() const;
   void put_back(const std::vector<at::Tensor>& statistics);
-  Frame& run(const at::Tensor& images, PassKind kind);
-  void capture(Frame& frame, PassKind kind);
-  void pass(Frame& frame, PassKind kind);
+  void pass(Frame& frame, PassKind kind, WorkQueue& queue);
   Frame& adapt_once(const at::Tensor& images, bool first_of_batch, std::vector<StepRecord>& steps);
-  void open_window();
-  void choose_and_move(Frame& frame, StepRecord& record);
+  void after_step(const StepRecord& record);
   at::Tensor predict(Frame& frame, const std::vector<StepRecord>& steps);
   void count(const StepRecord& record);
-  static BatchHealth look_at(const at::Tensor& host_logits);
+  static BatchHealth look_at_rows(const at::Tensor& host_logits);
   static std::vector<std::int64_t> fill_in(Answer& answer, const at::Tensor& logits,
                                            const std::vector<std::int64_t>& numbers);
   std::string run_name() const;
@@ -135,31 +142,32 @@ class Adapter {
   bool keeps_healthy() const;
   std::string fingerprint() const;
   nlohmann::ordered_json settings() const;
+  /// Calls `use` with each of the parts that remember.
+  template <class Use>
+  void for_each_part(const Use& use) const {
+    if (samples_) use(*samples_);
+    for (const auto& part : after_step_) use(*part);
+    if (readout_) use(*readout_);
+  }
 
   Model& model_;
   Model::Loan loan_;
   MethodOptions options_;  ///< with every default decided
-  AdapterSetup setup_;
+  std::string run_;        ///< AdapterSetup::run
   std::unique_ptr<Loss> loss_;
-  std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Selector> selector_;
-  std::vector<std::string>
-      own_parts_;  ///< types of loss, optimizer, selector where the options name none
+  std::unique_ptr<SampleRule> samples_;
+  std::vector<std::unique_ptr<AfterStep>> after_step_;
+  std::unique_ptr<Readout> readout_;
+  std::vector<std::string> own_parts_;  ///< types of the parts that the options do not name
   Guard guard_;
-  LayerPartition layers_;
   std::optional<ParameterArena> arena_;
-  std::optional<Displacement> displacement_;
-  std::vector<Parameter*> adapted_;  ///< the slots that hold the arena's leaves
-  Window window_;
-  StepClock clock_;
-  bool window_open_ = false;  ///< the window of the coming step was opened, by a refused one
-  std::vector<int> stages_;   ///< by layer: the first stage of the network that depends on it
-  std::unique_ptr<WorkQueue> queue_;
-  Frames frames_;
-  std::string capture_problem_;
+  std::unique_ptr<Stepper> stepper_;
+  std::unique_ptr<PassRunner> runner_;
+  std::vector<int> stages_;        ///< by layer: the first stage of the network that depends on it
   std::vector<double> travelled_;  ///< by layer: the way from the source, Σ |applied update|
   double source_norm_ = 0;
   Snapshot source_;
+  at::Tensor source_on_device_;  ///< where something is done after steps
   Snapshot healthy_;
   AdapterTotals totals_;
   bool stopped_ = false;

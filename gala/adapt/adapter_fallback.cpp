@@ -1,10 +1,8 @@
 #include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
 
 #include <algorithm>
 
 #include "gala/adapt/adapter.h"
-#include "gala/device/capture_gate.h"
 
 // Who answers where the adapted model does not.
 
@@ -44,7 +42,7 @@ Numbers all_but(const Numbers& left_out, std::int64_t count) {
 /// yet. Returns the images it answered.
 std::vector<std::int64_t> Adapter::fill_in(Answer& answer, const at::Tensor& logits,
                                            const std::vector<std::int64_t>& numbers) {
-  const Numbers classes = look_at(logits.to(at::kCPU)).predictions;
+  const Numbers classes = look_at_rows(logits.to(at::kCPU)).predictions;
   Numbers rows, images;
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     std::int64_t& prediction = answer.predictions[static_cast<std::size_t>(numbers[k])];
@@ -62,11 +60,10 @@ std::vector<std::int64_t> Adapter::fill_in(Answer& answer, const at::Tensor& log
 /// Images without a finite answer are asked again. With the source's parameters and statistics an
 /// image is answered by itself, so those that have no finite answer there are broken.
 void Adapter::answer_again(Answer& answer, const at::Tensor& images) {
-  const c10::NoGradGuard no_grad;
-  const Uncaptured uncaptured;
+  const PassRunner::Apart apart;
   const Numbers asked = without_class(answer.predictions);
   const at::Tensor source = answer_from_source(rows_of(images, asked));
-  const Numbers rows = without_class(look_at(source.to(at::kCPU)).predictions);
+  const Numbers rows = without_class(look_at_rows(source.to(at::kCPU)).predictions);
   Numbers broken;
   for (const std::int64_t row : rows) broken.push_back(asked[static_cast<std::size_t>(row)]);
   if (!broken.empty() && broken.size() < asked.size()) {
@@ -83,14 +80,13 @@ void Adapter::answer_again(Answer& answer, const at::Tensor& images) {
 void Adapter::put_in_shadow(Answer& answer, const at::Tensor& images) {
   answer.adapted = std::move(answer.logits);
   answer.logits = answer_from_source(images);
-  answer.predictions = look_at(answer.logits.to(at::kCPU)).predictions;
+  answer.predictions = look_at_rows(answer.logits.to(at::kCPU)).predictions;
   answer.from_source.clear();
   answer.unanswered = without_class(answer.predictions);
 }
 
 at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
-  const c10::NoGradGuard no_grad;
-  const Uncaptured uncaptured;
+  const PassRunner::Apart apart;
   // Also where the device has no memory for the answer: what was adapted must not be lost.
   struct Back {
     Adapter& adapter;

@@ -5,13 +5,14 @@
 #include "gala/base/error.h"
 #include "gala/base/hash.h"
 #include "gala/base/words.h"
+#include "gala/tensor/state_archive.h"
 
 // Saving an adapter and going on from what was saved.
 
 namespace gala {
 namespace {
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 
 /// Without the file of events: where it is written does not change what is done.
 std::string without_events(const std::string& guard) {
@@ -33,7 +34,7 @@ const at::Tensor& tensor_of(const State& state, const std::string& name, at::Int
 std::string Adapter::fingerprint() const {
   Sha256 hash;
   for (const auto& entry : arena_->entries()) hash.update(entry.name + "\n");
-  for (const Layer& layer : layers_.layers) hash.update(layer.name + "\n");
+  for (const Layer& layer : layers().layers) hash.update(layer.name + "\n");
   // In contiguous order, so that the memory layout does not matter.
   for (std::size_t i = 0; i < arena_->entries().size(); ++i) {
     const at::Tensor part = arena_->view(source_.values, i).contiguous();
@@ -55,7 +56,7 @@ nlohmann::ordered_json Adapter::settings() const {
   settings.update(to_json(options));
   settings["precision"] = format_value(model_.precision());
   settings["preprocessing"] = model_.preprocessing().to_json();
-  settings["run"] = setup_.run;
+  settings["run"] = run_;
   settings["parts"] = own_parts_;
   return settings;
 }
@@ -63,9 +64,9 @@ nlohmann::ordered_json Adapter::settings() const {
 State Adapter::save() const {
   State state;
   arena_->save(arena_->values(), "parameter/", state);
-  displacement_->save(*arena_, state);
-  optimizer_->save(*arena_, state);
-  selector_->save(state);
+  StateArchive archive(*arena_, state);
+  stepper_->remember(archive);
+  for_each_part([&](Part& part) { part.remember(archive); });
   std::size_t i = 0;
   for (const Buffer& buffer : model_.buffers()) {
     state.tensors["buffer/" + buffer.name] = buffer.value.detach().to(at::kCPU).clone();
@@ -75,8 +76,6 @@ State Adapter::save() const {
   state.values["version"] = kVersion;
   state.values["fingerprint"] = fingerprint();
   state.values["settings"] = settings();
-  state.values["clock"] = {clock_.step, clock_.window_step};
-  state.values["window_open"] = window_open_;
   state.values["travelled"] = travelled_;
   if (keeps_healthy()) state.values["healthy_travelled"] = healthy_.travelled;
   state.values["guard"] = guard_.save();
@@ -106,8 +105,7 @@ void Adapter::load(const State& state) {
     const nlohmann::json saved =
         settings_then.is_object() ? settings_then.value(name, nlohmann::json()) : nlohmann::json();
     if (saved == nlohmann::json(value)) continue;
-    if (name == "parts")
-      fail("the state was saved by other parts than loss, optimizer and selector of this run");
+    if (name == "parts") fail("the state was saved by other parts than those of this run");
     fail("the state was saved with {} {}, this run has {}", name, saved.dump(), value.dump());
   }
   if (values.value("fingerprint", nlohmann::json()) != fingerprint()) {
@@ -122,9 +120,9 @@ void Adapter::load(const State& state) {
       healthy_.values = at::zeros_like(source_.values);  // it may be the source's own tensor
       arena_->load(healthy_.values, "healthy/", state);
     }
-    displacement_->load(*arena_, state);
-    optimizer_->load(*arena_, state);
-    selector_->load(state);
+    StateArchive archive(*arena_, state);
+    stepper_->remember(archive);
+    for_each_part([&](Part& part) { part.remember(archive); });
     std::size_t i = 0;
     for (Buffer& buffer : model_.buffers()) {
       const at::IntArrayRef sizes = buffer.value.sizes();
@@ -133,8 +131,6 @@ void Adapter::load(const State& state) {
         healthy_.buffers[i++] = tensor_of(state, "healthy_buffer/" + buffer.name, sizes).clone();
       }
     }
-    clock_ = {values.at("clock").at(0), values.at("clock").at(1)};
-    window_open_ = values.at("window_open");
     travelled_ = values.at("travelled").get<std::vector<double>>();
     if (keeps_healthy()) {
       healthy_.travelled = values.at("healthy_travelled").get<std::vector<double>>();
@@ -151,9 +147,9 @@ void Adapter::load(const State& state) {
                .unanswered = totals.at("unanswered"),
                .chosen = totals.at("chosen"),
                .path = totals.at("path")};
-    if (totals_.chosen.size() != layers_.size() || totals_.path.size() != layers_.size() ||
-        travelled_.size() != layers_.size() ||
-        (keeps_healthy() && healthy_.travelled.size() != layers_.size())) {
+    if (totals_.chosen.size() != layers().size() || totals_.path.size() != layers().size() ||
+        travelled_.size() != layers().size() ||
+        (keeps_healthy() && healthy_.travelled.size() != layers().size())) {
       fail("the totals are of another number of layers");
     }
   } catch (const std::exception& problem) {

@@ -11,29 +11,9 @@ namespace gala {
 
 // What watches over the method: the guard, and the way back.
 
-/// Largest logit of each image and Σ entropy; plain loops, since this runs at every batch.
-BatchHealth Adapter::look_at(const at::Tensor& host_logits) {
+BatchHealth Adapter::look_at_rows(const at::Tensor& host_logits) {
   const at::Tensor rows = host_logits.contiguous();
-  const std::int64_t count = rows.size(0), classes = rows.size(1);
-  const float* row = rows.const_data_ptr<float>();
-  BatchHealth health;
-  health.predictions.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t n = 0; n < count; ++n, row += classes) {
-    const float* best = std::max_element(row, row + classes);
-    double sum = 0, weighted = 0;
-    for (std::int64_t c = 0; c < classes; ++c) {
-      const double distance = static_cast<double>(row[c]) - *best, weight = std::exp(distance);
-      sum += weight;
-      weighted += weight * distance;
-    }
-    // Not finite exactly where one of the logits is not: a distance, or 0 times one, is no number.
-    const double entropy = std::log(sum) - weighted / sum;
-    const bool finite = std::isfinite(entropy);
-    health.predictions.push_back(finite ? best - row : kNoClass);
-    health.entropy_sum += finite ? entropy : 0;
-    health.not_finite += !finite;
-  }
-  return health;
+  return look_at(rows.const_data_ptr<float>(), rows.size(0), rows.size(1));
 }
 
 /// `health` is that of the adapted model, in shadow mode too.
@@ -111,7 +91,7 @@ at::Tensor Adapter::difference_from_source() const {
 std::vector<double> Adapter::net_displacement() const {
   const at::Tensor difference = difference_from_source();
   std::vector<double> norms;
-  for (const Layer& layer : layers_.layers) {
+  for (const Layer& layer : layers().layers) {
     double square = 0;
     for (const std::size_t t : layer.tensors) square += squared_norm(arena_->view(difference, t));
     norms.push_back(std::sqrt(square));

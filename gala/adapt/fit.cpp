@@ -10,6 +10,11 @@ Fit fit(Model& model, const MethodOptions& options, const Loss& loss, Selector& 
     if (value < 1) fail<ConfigError>("{} must be at least 1, not {}", name, value);
   }
   if (options.seed < 0) fail<ConfigError>("seed must be at least 0, not {}", options.seed);
+  const LossNeeds needs = loss.needs();
+  if (needs.teacher || needs.augmented) {
+    fail<ConfigError>("the loss needs {}, and this method has none",
+                      needs.teacher ? "a teacher" : "augmented images");
+  }
   Fit fit;
   fit.granularity = options.partition.value_or(selector.default_granularity());
   // In a partition of blocks the head is in none.

@@ -48,13 +48,4 @@ std::span<const LayerSums> Facts::sums() {
   return sums_;
 }
 
-bool Frames::repeats(const Key& key) {
-  if (seen_.size() >= kMostSeen) seen_.clear();
-  return ++seen_[key] > 1 && frames_.size() <= kMost;
-}
-
-void Frames::forget_uncaptured() {
-  std::erase_if(frames_, [](const auto& entry) { return !entry.second.work; });
-}
-
 }  // namespace gala

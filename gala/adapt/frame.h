@@ -3,18 +3,16 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
-#include <tuple>
+#include <span>
 #include <vector>
 
 #include "gala/device/work_queue.h"
+#include "gala/layer/layer.h"
+#include "gala/layer/layer_sums.h"
 #include "gala/loss/loss.h"
 #include "gala/model/model.h"
 #include "gala/tensor/arena.h"
-#include "gala/tensor/layer.h"
-#include "gala/tensor/layer_sums.h"
 
 namespace gala {
 
@@ -56,35 +54,21 @@ struct Frame {
   at::Tensor images = {};
   Output output = {};
   Gradients gradients = {};
+  std::vector<const float*> gradient_pointers = {};  ///< where those lie
   Facts facts;
   at::Tensor answer = {};                   ///< of captured work: a copy of the logits that stays
   std::unique_ptr<CapturedWork> work = {};  ///< null: the pass is queued operation by operation
-};
 
-/// The frames of an adapter. A pass whose shape comes a second time is captured, where the device
-/// can, and replayed from then on; shapes that do not repeat are never captured.
-class Frames {
- public:
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, PassKind, std::string>;
-
-  /// The frame for a key, made by `make` where there is none yet.
-  template <class Make>
-  Frame& find(const Key& key, const Make& make) {
-    const auto found = frames_.find(key);
-    if (found != frames_.end()) return found->second;
-    if (frames_.size() >= kMost) forget_uncaptured();
-    return frames_.emplace(key, make()).first->second;
+  /// Takes the gradients that backward left in the arena's leaves.
+  void take_gradients(const ParameterArena& arena) {
+    gradients = Gradients::take(arena);
+    gradient_pointers = gradients.pointers();
   }
-  /// Counts a pass; true when it should be captured now.
-  bool repeats(const Key& key);
-
- private:
-  static constexpr std::size_t kMost = 8, kMostSeen = 256;
-
-  void forget_uncaptured();
-
-  std::map<Key, Frame> frames_;
-  std::map<Key, int> seen_;
+  void forget_results() {
+    output = {};
+    gradients = {};
+    gradient_pointers.clear();
+  }
 };
 
 }  // namespace gala

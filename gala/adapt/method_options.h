@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gala/base/options.h"
-#include "gala/tensor/layer.h"
+#include "gala/layer/layer.h"
 
 namespace gala {
 

@@ -13,6 +13,13 @@ struct Spec {
   std::string name;
   std::vector<std::pair<std::string, std::string>> options;
 
+  Spec() = default;
+  Spec(std::string part, std::vector<std::pair<std::string, std::string>> its_options)
+      : name(std::move(part)), options(std::move(its_options)) {}
+  /// Made from its text wherever a spec is wanted: make_model("resnet18:classes=10").
+  Spec(const char* text) : Spec(parse(text)) {}         // NOLINT: implicit on purpose
+  Spec(const std::string& text) : Spec(parse(text)) {}  // NOLINT
+
   /// Throws ConfigError with the place of the mistake.
   static Spec parse(std::string_view text);
   /// The text that parses back to an equal spec.

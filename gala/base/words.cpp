@@ -1,14 +1,14 @@
 #include "gala/base/words.h"
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <system_error>
+#include <typeinfo>
 
 #include "gala/base/error.h"
 
@@ -37,15 +37,20 @@ std::string memory_words(const std::string& bytes) {
                      static_cast<double>(std::stoull(bytes)) / 1e9);
 }
 
-std::string torch_words(const c10::Error& error) {
-  const std::string text = error.what_without_backtrace();
-  if (dynamic_cast<const c10::OutOfMemoryError*>(&error)) {
+/// Told by the name of its type, which lies in LibTorch's namespace: this part knows nothing else of it.
+bool is_torchs(const std::exception& error) {
+  return std::string_view(typeid(error).name()).find("3c10") != std::string_view::npos;
+}
+
+std::string torch_words(const std::exception& error) {
+  const std::string text = first_line(error.what());  // a stack trace stands below
+  if (std::string_view(typeid(error).name()).find("OutOfMemory") != std::string_view::npos) {
     return "the device has not enough memory for this";
   }
   if (text.find("can't allocate memory") != std::string::npos) {
     return memory_words(number_behind(text, "you tried to allocate "));
   }
-  return "LibTorch: " + in_brief(first_line(text));
+  return "LibTorch: " + in_brief(text);
 }
 
 std::string json_words(const nlohmann::json::exception& error) {
@@ -105,7 +110,7 @@ std::string as_utf8(const std::string& text) {
 
 std::string in_words(const std::exception& error) {
   if (dynamic_cast<const Error*>(&error)) return error.what();
-  if (const auto* torch = dynamic_cast<const c10::Error*>(&error)) return torch_words(*torch);
+  if (is_torchs(error)) return torch_words(error);
   if (const auto* json = dynamic_cast<const nlohmann::json::exception*>(&error)) {
     return json_words(*json);
   }

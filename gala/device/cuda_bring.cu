@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "gala/base/cuda_check.h"
 #include "gala/device/cuda_bring.h"
-#include "gala/device/cuda_check.h"
 
 namespace gala {
 namespace {

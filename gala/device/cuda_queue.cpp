@@ -14,10 +14,10 @@
 #include <mutex>
 #include <vector>
 
+#include "gala/base/cuda_check.h"
 #include "gala/base/error.h"
 #include "gala/device/capture_gate.h"
 #include "gala/device/cuda_bring.h"
-#include "gala/device/cuda_check.h"
 
 namespace gala {
 namespace {
@@ -304,6 +304,11 @@ std::string gpu_name(at::Device device) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device.has_index() ? device.index() : 0));
   return properties.name;
+}
+
+void* current_stream(at::Device device) {
+  if (!device.is_cuda()) return nullptr;
+  return c10::cuda::getCurrentCUDAStream(device.index()).stream();
 }
 
 bool built_with_cuda() {

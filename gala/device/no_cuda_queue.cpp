@@ -10,6 +10,10 @@ std::string gpu_name(at::Device) {
   return "";
 }
 
+void* current_stream(at::Device) {
+  return nullptr;
+}
+
 bool built_with_cuda() {
   return false;
 }

@@ -68,6 +68,10 @@ class WorkQueue {
 /// What a GPU calls itself; empty for other devices, or where this library was built without CUDA.
 std::string gpu_name(at::Device device);
 
+/// The stream of a GPU that LibTorch queues this thread's work on (a cudaStream_t); null for other
+/// devices, or where this library was built without CUDA.
+void* current_stream(at::Device device);
+
 /// Whether this library was built with CUDA kernels and graphs of its own.
 bool built_with_cuda();
 

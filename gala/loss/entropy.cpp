@@ -6,9 +6,10 @@
 
 namespace gala {
 
-LossTerms EntropyLoss::evaluate(const Output& output) const {
-  return {mean_entropy(output.logits),
-          at::full({}, output.logits.size(0), output.logits.options().requires_grad(false))};
+LossTerms EntropyLoss::evaluate(const LossInput& input) const {
+  const at::Tensor& logits = input.student.logits;
+  return {mean_entropy(logits, input.weights),
+          at::full({}, logits.size(0), logits.options().requires_grad(false))};
 }
 
 }  // namespace gala

@@ -10,7 +10,7 @@ class EntropyLoss : public Loss {
   using Options = NoOptions;
 
   explicit EntropyLoss(const Options&) {}
-  LossTerms evaluate(const Output& output) const override;
+  LossTerms evaluate(const LossInput& input) const override;
 };
 
 }  // namespace gala

@@ -14,9 +14,10 @@ InformationMaximisationLoss::InformationMaximisationLoss(const Options& options)
   }
 }
 
-LossTerms InformationMaximisationLoss::evaluate(const Output& output) const {
-  const at::Tensor& logits = output.logits;
-  return {mean_entropy(logits) + negative_diversity(logits, options_.epsilon),
+LossTerms InformationMaximisationLoss::evaluate(const LossInput& input) const {
+  const at::Tensor& logits = input.student.logits;
+  return {mean_entropy(logits, input.weights) +
+              negative_diversity(logits, options_.epsilon, input.weights),
           at::full({}, logits.size(0), logits.options().requires_grad(false))};
 }
 

@@ -18,7 +18,7 @@ class InformationMaximisationLoss : public Loss {
   };
 
   explicit InformationMaximisationLoss(const Options& options);
-  LossTerms evaluate(const Output& output) const override;
+  LossTerms evaluate(const LossInput& input) const override;
   bool adapts_head() const override { return false; }
 
  private:

@@ -3,11 +3,26 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "gala/base/registry.h"
 #include "gala/model/model.h"
 
 namespace gala {
+
+/// What a loss is made from. Pointers are null where nobody asked for what they lead to.
+struct LossInput {
+  const Output& student;              ///< the adapting network's answer to the batch
+  const Output* teacher = nullptr;    ///< another network's answer to it, without gradient
+  const Output* augmented = nullptr;  ///< the adapting network's answer to the batch, augmented
+  at::Tensor weights = {};            ///< of the images, [N]; undefined: 1 each
+};
+
+/// What a loss asks for beside the student's answer.
+struct LossNeeds {
+  bool teacher = false;
+  bool augmented = false;
+};
 
 /// What a loss says of a batch. Both are scalars on the device of the logits.
 struct LossTerms {
@@ -22,7 +37,8 @@ class Loss {
   static constexpr std::string_view kKind = "loss";
   virtual ~Loss() = default;
 
-  virtual LossTerms evaluate(const Output& output) const = 0;
+  virtual LossNeeds needs() const { return {}; }
+  virtual LossTerms evaluate(const LossInput& input) const = 0;
   /// Whether the published protocol of this loss adapts the classifier head.
   virtual bool adapts_head() const { return true; }
 };

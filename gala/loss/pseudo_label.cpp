@@ -8,8 +8,8 @@ PseudoLabelLoss::PseudoLabelLoss(const Options& options) : options_(options) {
   check_confidence("pseudo_label", options.beta);
 }
 
-LossTerms PseudoLabelLoss::evaluate(const Output& output) const {
-  return confident_cross_entropy(output.logits, options_.beta);
+LossTerms PseudoLabelLoss::evaluate(const LossInput& input) const {
+  return confident_cross_entropy(input.student.logits, options_.beta, input.weights);
 }
 
 }  // namespace gala

@@ -18,7 +18,7 @@ class PseudoLabelLoss : public Loss {
   };
 
   explicit PseudoLabelLoss(const Options& options);
-  LossTerms evaluate(const Output& output) const override;
+  LossTerms evaluate(const LossInput& input) const override;
 
  private:
   Options options_;

@@ -13,9 +13,10 @@ ShotLoss::ShotLoss(const Options& options) : options_(options) {
   }
 }
 
-LossTerms ShotLoss::evaluate(const Output& output) const {
-  const LossTerms labels = confident_cross_entropy(output.logits, options_.beta);
-  return {mean_entropy(output.logits) + negative_diversity(output.logits, 1e-5) +
+LossTerms ShotLoss::evaluate(const LossInput& input) const {
+  const at::Tensor& logits = input.student.logits;
+  const LossTerms labels = confident_cross_entropy(logits, options_.beta, input.weights);
+  return {mean_entropy(logits, input.weights) + negative_diversity(logits, 1e-5, input.weights) +
               options_.theta * labels.value,
           labels.confident};
 }

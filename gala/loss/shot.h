@@ -20,7 +20,7 @@ class ShotLoss : public Loss {
   };
 
   explicit ShotLoss(const Options& options);
-  LossTerms evaluate(const Output& output) const override;
+  LossTerms evaluate(const LossInput& input) const override;
   bool adapts_head() const override { return false; }
 
  private:

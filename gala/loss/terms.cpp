@@ -6,22 +6,29 @@
 
 namespace gala {
 
-at::Tensor mean_entropy(const at::Tensor& logits) {
+at::Tensor mean_entropy(const at::Tensor& logits, const at::Tensor& weights) {
   const at::Tensor log_p = at::log_softmax(logits, 1);
-  return -(log_p.exp() * log_p).sum(1).mean();
+  const at::Tensor negative = (log_p.exp() * log_p).sum(1);
+  return -(weights.defined() ? negative * weights : negative).mean();
 }
 
-at::Tensor negative_diversity(const at::Tensor& logits, double epsilon) {
-  const at::Tensor mean_p = at::softmax(logits, 1).mean(0);
+at::Tensor negative_diversity(const at::Tensor& logits, double epsilon, const at::Tensor& weights) {
+  constexpr double kTiny = 1e-12;  // where all weights are zero
+  const at::Tensor p = at::softmax(logits, 1);
+  const at::Tensor mean_p = weights.defined()
+                                ? (p * weights.unsqueeze(1)).sum(0) / weights.sum().clamp_min(kTiny)
+                                : p.mean(0);
   return (mean_p * (mean_p + epsilon).log()).sum();
 }
 
-LossTerms confident_cross_entropy(const at::Tensor& logits, double beta) {
+LossTerms confident_cross_entropy(const at::Tensor& logits, double beta,
+                                  const at::Tensor& weights) {
   const at::Tensor log_p = at::log_softmax(logits, 1);
   const auto [best, label] = log_p.max(1, /*keepdim=*/true);
   const at::Tensor kept = (best.detach().exp() > beta).to(logits.scalar_type());
   const at::Tensor count = kept.sum();
-  const at::Tensor value = -(log_p.gather(1, label) * kept).sum() / count.clamp_min(1);
+  const at::Tensor counted = weights.defined() ? kept * weights.unsqueeze(1) : kept;
+  const at::Tensor value = -(log_p.gather(1, label) * counted).sum() / count.clamp_min(1);
   return {value, count.detach()};
 }
 

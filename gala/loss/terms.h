@@ -8,16 +8,21 @@
 
 namespace gala {
 
-/// Mean over samples of -Σ_c p_c log p_c. logits [N, C].
-at::Tensor mean_entropy(const at::Tensor& logits);
+// Terms over logits [N, C]. `weights` [N] say how much each sample counts; undefined: 1 each.
 
-/// Σ_c p̄_c log(p̄_c + epsilon) with p̄ the batch mean of the softmax: minus the diversity.
-at::Tensor negative_diversity(const at::Tensor& logits, double epsilon);
+/// Mean over samples of -Σ_c p_c log p_c.
+at::Tensor mean_entropy(const at::Tensor& logits, const at::Tensor& weights = {});
+
+/// Σ_c p̄_c log(p̄_c + epsilon) with p̄ the batch mean of the softmax: minus the diversity. With
+/// weights p̄ is the weighted mean, and zeros where all weights are zero.
+at::Tensor negative_diversity(const at::Tensor& logits, double epsilon,
+                              const at::Tensor& weights = {});
 
 /// Mean cross-entropy against the arg-max labels over the samples whose largest probability exceeds
-/// `beta`. No gradient flows through labels or mask. With no such sample the value is 0 and so is the
+/// `beta`; weights count in the sum and not in the number of samples. No gradient flows through labels or mask. With no such sample the value is 0 and so is the
 /// gradient.
-LossTerms confident_cross_entropy(const at::Tensor& logits, double beta);
+LossTerms confident_cross_entropy(const at::Tensor& logits, double beta,
+                                  const at::Tensor& weights = {});
 
 /// Throws ConfigError unless beta is in [0, 1].
 void check_confidence(std::string_view loss, double beta);

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "gala/device/cuda_check.h"
-#include "gala/device/cuda_four.h"
+#include "gala/base/cuda_check.h"
+#include "gala/base/cuda_four.h"
 #include "gala/model/cuda_norm_kernels.h"
 
 namespace gala {

@@ -1,8 +1,7 @@
 #include "gala/optim/adam.h"
 
+#include <cmath>
 #include <limits>
-
-#include "gala/optim/cuda_sweep.h"
 
 namespace gala {
 
@@ -25,11 +24,6 @@ AdamRule Adam::rule(std::int64_t step) const {
           .fresh2 = static_cast<float>(1 - options_.beta2),
           .step_size = static_cast<float>(options_.rate / (1 - std::pow(options_.beta1, t))),
           .second_correction = static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, t)))};
-}
-
-std::unique_ptr<Sweep<AdamRule>> Adam::make_device_sweep(
-    const SweepContext<AdamRule>& context) const {
-  return make_cuda_sweep(context);
 }
 
 }  // namespace gala

@@ -33,8 +33,6 @@ class Adam : public RuleOptimizer<AdamRule> {
 
  protected:
   AdamRule rule(std::int64_t step) const override;
-  std::unique_ptr<Sweep<AdamRule>> make_device_sweep(
-      const SweepContext<AdamRule>& context) const override;
 
  private:
   Options options_;

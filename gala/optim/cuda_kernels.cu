@@ -2,8 +2,8 @@
 // sums differ only in their order, which is fixed here too.
 #include <cstring>
 
-#include "gala/device/cuda_check.h"
-#include "gala/device/cuda_four.h"
+#include "gala/base/cuda_check.h"
+#include "gala/base/cuda_four.h"
 #include "gala/optim/adam_rule.h"
 #include "gala/optim/cuda_kernels.h"
 #include "gala/optim/sgd_rule.h"
@@ -152,12 +152,12 @@ __global__ void __launch_bounds__(kThreads, 2)
   const SweepView<Rule>& view = pass.view;
   const Rule rule = view.rules[chunk.layer];
   const bool commit = view.commit && !*pass.broken && isfinite(*loss);
-  const bool difference = view.difference;
+  const bool difference = view.displacement.difference;
   const bool reads_values = kSumValues || difference || rule.reads_values();
   const float* gradient = gradients.data[chunk.tensor];
   if (gradient) gradient += chunk.offset;
   const float* values = view.values + chunk.begin;
-  const float* shifts = view.shift + chunk.begin;
+  const float* shifts = view.displacement.shift + chunk.begin;
   float* all_moments[Rule::kMoments];
   for (int k = 0; k < Rule::kMoments; ++k) all_moments[k] = view.moments[k] + chunk.begin;
   const auto size = static_cast<std::int32_t>(chunk.size);
@@ -221,8 +221,9 @@ __device__ void move(const SweepView<Rule>& view, const SweepChunk& chunk, const
     const std::int64_t at = chunk.begin + i;
     const Four g = load_part(gradient, i, width);
     Four value = load_part(view.values, at, width);
-    Four shift = load_part(view.difference ? nullptr : view.shift, at, width);
-    Four recent = load_part(view.recent, at, width);
+    Four shift =
+        load_part(view.displacement.difference ? nullptr : view.displacement.shift, at, width);
+    Four recent = load_part(view.displacement.recent, at, width);
     Four moments[Rule::kMoments];
     for (int k = 0; k < Rule::kMoments; ++k) moments[k] = load_part(view.moments[k], at, width);
 #pragma unroll
@@ -237,8 +238,8 @@ __device__ void move(const SweepView<Rule>& view, const SweepChunk& chunk, const
       recent.x[j] += delta;
     }
     store(view.values, at, width, value);
-    if (!view.difference) store(view.shift, at, width, shift);
-    if (view.recent) store(view.recent, at, width, recent);
+    if (!view.displacement.difference) store(view.displacement.shift, at, width, shift);
+    if (view.displacement.recent) store(view.displacement.recent, at, width, recent);
     for (int k = 0; view.commit && k < Rule::kMoments; ++k) {
       store(view.moments[k], at, width, moments[k]);
     }

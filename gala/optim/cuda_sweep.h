@@ -7,8 +7,8 @@
 
 namespace gala {
 
-/// The passes as CUDA kernels; null where the arena is on another device, where it has more tensors
-/// than a kernel takes, or where this library was built without CUDA.
+/// The passes as CUDA kernels, in a workspace whose memory is a GPU's; null where the arena has more
+/// tensors than a kernel takes, or where this library was built without CUDA.
 std::unique_ptr<Sweep<AdamRule>> make_cuda_sweep(const SweepContext<AdamRule>& context);
 std::unique_ptr<Sweep<SgdRule>> make_cuda_sweep(const SweepContext<SgdRule>& context);
 

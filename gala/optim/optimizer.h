@@ -3,13 +3,13 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "gala/base/registry.h"
-#include "gala/tensor/arena.h"
-#include "gala/tensor/displacement.h"
-#include "gala/tensor/layer.h"
-#include "gala/tensor/layer_sums.h"
+#include "gala/layer/archive.h"
+#include "gala/layer/layer.h"
+#include "gala/layer/layout.h"
+#include "gala/optim/sweep.h"
+#include "gala/optim/workspace.h"
 
 namespace gala {
 
@@ -22,39 +22,47 @@ constexpr std::array<std::string_view, 2> enum_names(Moments) {
   return {"all", "selected"};
 }
 
+/// What an optimizer works on; all of it outlives the optimizer.
+struct StepSite {
+  const ArenaLayout& layout;
+  const LayerPartition& layers;
+  float* values;  ///< the parameters, in the layout and in the workspace's memory
+  Workspace& workspace;
+  bool sum_values = false;  ///< whether anybody will ask for |θ|²
+};
+
 /// Turns gradients into an update for every layer, sums it up, and moves the layers it is told to.
-/// It belongs to one arena, partition and displacement, and keeps its moments in the arena's layout.
+/// It belongs to one site and keeps its moments in the arena's layout.
 class Optimizer {
  public:
   static constexpr std::string_view kKind = "optimizer";
   virtual ~Optimizer() = default;
 
-  /// Makes zero moments for an arena. Called once, before anything else. `sum_values`: whether
-  /// anybody will ask for |θ|².
-  virtual void attach(const ParameterArena& arena, const LayerPartition& layers,
-                      bool sum_values) = 0;
+  /// Makes zero moments. Called once, before anything else.
+  virtual void attach(const StepSite& site) = 0;
   /// Whether `measure`, captured once, does the same at every later step.
   virtual bool can_be_captured() const { return true; }
-  /// Makes ready for a step, before `measure` or, where nobody ever measures, before `apply`. What
-  /// was measured at the step before must have been waited for.
+  /// Makes ready for a step, before `measure`. What was measured at the step before must have been
+  /// waited for.
   virtual void prepare() = 0;
-  /// Advances the moments and sums up the update each layer would receive, a row a layer of `table`
-  /// (double [layers, kSumColumns] on the arena's device, see read_sums). No parameter moves. Where
+  /// Advances the moments and sums up the update each layer would receive, a row of kSumColumns
+  /// doubles of `table` for each layer, on the device (see read_sums). No parameter moves. Where
   /// the loss or a gradient is not finite no moment moves either, and with `moments=selected` never.
   /// It only queues work on the device, so that a captured graph can hold it.
-  virtual void measure(const Gradients& gradients, const at::Tensor& loss,
-                       const Displacement& displacement, const at::Tensor& table) = 0;
+  virtual void measure(GradientPointers gradients, const float* loss,
+                       const DisplacementView& displacement, double* table) = 0;
   /// Moves each layer, and its displacement, by its weight times the update just measured.
-  virtual void apply(const Gradients& gradients, const Displacement& displacement,
+  virtual void apply(GradientPointers gradients, const DisplacementView& displacement,
                      std::span<const double> weights) = 0;
+  /// A whole step of every layer, as optimizers elsewhere make it; nothing is measured.
+  virtual void step(GradientPointers gradients) = 0;
 
   virtual double learning_rate() const = 0;
   /// From the next update on; for schedules.
   virtual void set_learning_rate(double rate) = 0;
   /// Forgets moments and step counts.
   virtual void reset() = 0;
-  virtual void save(const ParameterArena& arena, State& state) const = 0;
-  virtual void load(const ParameterArena& arena, const State& state) = 0;
+  virtual void remember(Archive& archive) = 0;
 };
 
 std::span<const RegistryEntry<Optimizer>> optimizer_registry();

@@ -1,33 +1,31 @@
 #pragma once
-#include <c10/core/GradMode.h>
-
+#include <algorithm>
+#include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "gala/base/error.h"
-#include "gala/optim/cpu_sweep.h"
 #include "gala/optim/optimizer.h"
-#include "gala/optim/plain_sweep.h"
 
 namespace gala {
 
 /// An optimizer that is a Rule (see sweep.h) and nothing else. Subclasses give the rule of a layer
-/// after so many of its steps, and kernels for devices other than the CPU where they have some.
+/// after so many of its steps.
 template <class Rule>
 class RuleOptimizer : public Optimizer {
  public:
-  void attach(const ParameterArena& arena, const LayerPartition& layers, bool sum_values) override {
-    for (at::Tensor& moment : moments_) moment = arena.make_buffer();
-    steps_.assign(layers.size(), 0);
-    rules_.resize(layers.size());
-    const SweepContext<Rule> context{arena, layers, moments_, sum_values};
-    if (arena.values().is_cpu()) {
-      sweep_ = std::make_unique<CpuSweep<Rule>>(context);
-    } else {
-      sweep_ = make_device_sweep(context);
-      if (!sweep_) sweep_ = std::make_unique<PlainSweep<Rule>>(context);
+  void attach(const StepSite& site) override {
+    workspace_ = &site.workspace;
+    for (Memory& moment : moments_) {
+      moment = site.workspace.make(site.layout.size * static_cast<std::int64_t>(sizeof(float)));
     }
+    steps_.assign(site.layers.size(), 0);
+    rules_.resize(site.layers.size());
+    sweep_ = site.workspace.make_sweep(SweepContext<Rule>{
+        site.layout, site.layers, site.values, moments_, site.sum_values, site.workspace});
   }
 
   bool can_be_captured() const override { return sweep_->can_be_captured(); }
@@ -37,44 +35,43 @@ class RuleOptimizer : public Optimizer {
       // Layers at the same step have the same rule; nearly always that is all of them.
       rules_[l] = l > 0 && steps_[l] == steps_[l - 1] ? rules_[l - 1] : rule(steps_[l] + 1);
     }
-    const c10::NoGradGuard no_grad;
     sweep_->set_rules(rules_);
   }
 
-  void measure(const Gradients& gradients, const at::Tensor& loss, const Displacement& displacement,
-               const at::Tensor& table) override {
-    const c10::NoGradGuard no_grad;
+  void measure(GradientPointers gradients, const float* loss, const DisplacementView& displacement,
+               double* table) override {
     sweep_->measure(gradients, loss, displacement, which_ == Moments::kAll, table);
   }
 
-  void apply(const Gradients& gradients, const Displacement& displacement,
+  void apply(GradientPointers gradients, const DisplacementView& displacement,
              std::span<const double> weights) override {
-    const c10::NoGradGuard no_grad;
     sweep_->apply(gradients, displacement, which_ == Moments::kSelected, weights);
     for (std::size_t l = 0; l < steps_.size(); ++l) {
       steps_[l] += which_ == Moments::kAll || weights[l] != 0;
     }
   }
 
+  void step(GradientPointers gradients) override {
+    prepare();
+    whole_.assign(steps_.size(), 1.0);
+    // As a difference, the displacement takes no part in a move.
+    sweep_->apply(gradients, {.difference = true}, /*advance=*/true, whole_);
+    for (std::int64_t& steps : steps_) ++steps;
+  }
+
   void reset() override {
-    for (at::Tensor& moment : moments_) moment.zero_();
+    for (const Memory& moment : moments_) workspace_->zero(moment);
     std::fill(steps_.begin(), steps_.end(), 0);
   }
 
-  void save(const ParameterArena& arena, State& state) const override {
-    for (std::size_t k = 0; k < moments_.size(); ++k) {
-      arena.save(moments_[k], fmt::format("moment{}/", k + 1), state);
-    }
-    state.values["optimizer_steps"] = steps_;
-  }
-
-  void load(const ParameterArena& arena, const State& state) override {
-    if (!state.values.contains("optimizer_steps")) fail("the state lacks optimizer_steps");
-    auto steps = state.values["optimizer_steps"].get<std::vector<std::int64_t>>();
-    if (steps.size() != steps_.size())
+  void remember(Archive& archive) override {
+    std::vector<std::int64_t> steps = steps_;
+    archive.value("optimizer_steps", steps);
+    if (steps.size() != steps_.size()) {
       fail("the state was saved with another partition into layers");
+    }
     for (std::size_t k = 0; k < moments_.size(); ++k) {
-      arena.load(moments_[k], fmt::format("moment{}/", k + 1), state);
+      archive.buffer(fmt::format("moment{}/", k + 1), moments_[k]);
     }
     steps_ = std::move(steps);
   }
@@ -83,17 +80,14 @@ class RuleOptimizer : public Optimizer {
   explicit RuleOptimizer(Moments which) : which_(which) {}
   /// The rule for a layer's step number `step` (1, 2, ...).
   virtual Rule rule(std::int64_t step) const = 0;
-  /// The passes on the arena's device, which is not the CPU; null where LibTorch's own operations
-  /// must do.
-  virtual std::unique_ptr<Sweep<Rule>> make_device_sweep(const SweepContext<Rule>&) const {
-    return nullptr;
-  }
 
  private:
   Moments which_;
+  Workspace* workspace_ = nullptr;
   MomentBuffers<Rule> moments_;
   std::vector<std::int64_t> steps_;  ///< of each layer
   std::vector<Rule> rules_;          ///< of the coming step
+  std::vector<double> whole_;        ///< weights of 1
   std::unique_ptr<Sweep<Rule>> sweep_;
 };
 

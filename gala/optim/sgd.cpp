@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "gala/optim/cuda_sweep.h"
-
 namespace gala {
 
 Sgd::Sgd(const Options& options) : RuleOptimizer(options.moments), options_(options) {
@@ -21,10 +19,6 @@ SgdRule Sgd::rule(std::int64_t) const {
           .momentum = static_cast<float>(options_.momentum),
           .weight_decay = static_cast<float>(options_.weight_decay),
           .nesterov = options_.nesterov};
-}
-
-std::unique_ptr<Sweep<SgdRule>> Sgd::make_device_sweep(const SweepContext<SgdRule>& context) const {
-  return make_cuda_sweep(context);
 }
 
 }  // namespace gala

@@ -30,8 +30,6 @@ class Sgd : public RuleOptimizer<SgdRule> {
 
  protected:
   SgdRule rule(std::int64_t step) const override;
-  std::unique_ptr<Sweep<SgdRule>> make_device_sweep(
-      const SweepContext<SgdRule>& context) const override;
 
  private:
   Options options_;

@@ -1,11 +1,11 @@
 #pragma once
 // The arithmetic of the passes over the arena, on plain pointers: nothing here knows LibTorch, so
-// that sweep_cpu.cpp and cuda_kernels.cu compile alone, each with the flags it needs.
+// that cpu_kernels.cpp and cuda_kernels.cu compile alone, each with the flags it needs.
 #include <algorithm>
 #include <cstdint>
 
-#include "gala/tensor/lanes.h"
-#include "gala/tensor/layer_sums.h"
+#include "gala/layer/lanes.h"
+#include "gala/layer/layer_sums.h"
 
 #ifdef __CUDACC__
 #define GALA_ON_BOTH __host__ __device__
@@ -25,15 +25,20 @@ struct SweepChunk {
   std::int64_t size;
 };
 
+/// Where the displacement TD of every parameter lies.
+struct DisplacementView {
+  float* shift = nullptr;   ///< TD, or the parameters at the anchor
+  float* recent = nullptr;  ///< the part of TD since the last window opened, or null
+  bool difference = false;  ///< TD is values - shift, and there is nothing to add an update to
+};
+
 /// What a pass reads and writes. All pointers lead to host memory, or all to device memory.
 template <class Rule>
 struct SweepView {
   const Rule* rules = nullptr;  ///< one for each layer
   float* values = nullptr;
   float* moments[Rule::kMoments] = {};
-  float* shift = nullptr;   ///< TD, or the parameters at the anchor
-  float* recent = nullptr;  ///< the part of TD since the last window opened, or null
-  bool difference = false;  ///< TD is values - shift
+  DisplacementView displacement;
   bool commit = false;      ///< measure: store the new moments; apply: they are not stored yet
   bool sum_values = false;  ///< sum up |θ|² too
 };
@@ -47,7 +52,7 @@ template <class Rule>
 [[gnu::noinline]] void apply_chunk(const SweepView<Rule>& view, const SweepChunk& chunk,
                                    const float* gradient, float weight);
 
-/// For rules whose kernels are compiled in sweep_cpu.cpp.
+/// For rules whose kernels are compiled in cpu_kernels.cpp.
 #define GALA_EXTERN_SWEEP(RULE)                                                               \
   extern template void measure_chunk(const SweepView<RULE>&, const SweepChunk&, const float*, \
                                      double(&)[kSumColumns]);                                 \
@@ -95,8 +100,8 @@ GALA_INLINE void measure_body(const SweepView<Rule>& view, const SweepChunk& chu
     } else {
       make_updates<false, true>(view, rule, begin, g, size, update);
     }
-    const float* shift = view.shift + begin;
-    if (view.difference) {
+    const float* shift = view.displacement.shift + begin;
+    if (view.displacement.difference) {
       for (std::int64_t i = 0; i < size; ++i) difference[i] = view.values[begin + i] - shift[i];
       shift = difference;
     }
@@ -127,7 +132,8 @@ GALA_INLINE void apply_body(const SweepView<Rule>& view, const SweepChunk& chunk
     for (std::int64_t i = 0; i < size; ++i) update[i] *= weight;
     float* values = view.values + begin;
     for (std::int64_t i = 0; i < size; ++i) values[i] += update[i];
-    for (float* sums : {view.difference ? nullptr : view.shift, view.recent}) {
+    for (float* sums : {view.displacement.difference ? nullptr : view.displacement.shift,
+                        view.displacement.recent}) {
       for (std::int64_t i = 0; sums && i < size; ++i) sums[begin + i] += update[i];
     }
   }

@@ -7,6 +7,8 @@
 
 #include "gala/protocol/metrics.h"
 
+#include "gala/model/classes.h"
+
 namespace gala {
 namespace {
 

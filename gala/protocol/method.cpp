@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "gala/adapt/fit.h"
-#include "gala/adapt/guard.h"
 #include "gala/loss/loss.h"
 #include "gala/model/norm.h"
 #include "gala/optim/optimizer.h"
 #include "gala/select/selector.h"
+#include "gala/step/guard.h"
 
 namespace gala {
 namespace {

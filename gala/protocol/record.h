@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "gala/adapt/rotation.h"
 #include "gala/protocol/run_spec.h"
+#include "gala/step/rotation.h"
 
 namespace gala {
 

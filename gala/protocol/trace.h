@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "gala/adapt/step_record.h"
+#include "gala/step/step_record.h"
 
 namespace gala {
 

@@ -1,7 +1,5 @@
 #include "gala/select/auto_snr.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 
 #include "gala/base/error.h"
@@ -10,21 +8,6 @@ namespace gala {
 namespace {
 
 constexpr double kFloor = 1e-8;
-
-/// Σ over entries of the ratio, for the definition of the published program.
-at::Tensor ratio_over_channels(const at::Tensor& gradient) {
-  const at::Tensor rows = gradient.dim() == 0 ? gradient.reshape({1}) : gradient;
-  const at::Tensor variance =
-      rows.size(0) > 1 ? rows.var(/*dim=*/at::IntArrayRef{0}, /*unbiased=*/true, /*keepdim=*/true)
-                       : at::zeros_like(rows);
-  return (rows * rows / (variance + kFloor)).sum();
-}
-
-at::Tensor ratio_over_batches(const at::Tensor& gradients) {
-  const at::Tensor mean = gradients.mean(0);
-  const at::Tensor variance = gradients.var(/*dim=*/at::IntArrayRef{0}, /*unbiased=*/true);
-  return (mean * mean / (variance + kFloor)).sum();
-}
 
 }  // namespace
 
@@ -39,38 +22,22 @@ AutoSnrSelector::AutoSnrSelector(const Options& options) : options_(options) {
 }
 
 std::vector<double> AutoSnrSelector::score(const Proposal& proposal) const {
-  std::vector<at::Tensor> totals;
+  const std::vector<double> signals =
+      options_.definition == SnrDefinition::kCode
+          ? proposal.workspace.signal_over_rows(proposal.layout, proposal.gradients, kFloor)
+          : proposal.workspace.signal_over_buffers(proposal.layout, history_, kFloor);
+  std::vector<double> scores;
   for (const Layer& layer : proposal.layers.layers) {
-    at::Tensor total = at::zeros({}, proposal.parameters.values().options());
-    for (const std::size_t t : layer.tensors) {
-      if (options_.definition == SnrDefinition::kCode) {
-        const at::Tensor& gradient = proposal.gradients.tensors[t];
-        if (gradient.defined()) total += ratio_over_channels(gradient);
-        continue;
-      }
-      std::vector<at::Tensor> seen;
-      // A loaded history lies on the CPU.
-      for (const auto& gradients : history_) seen.push_back(gradients[t].to(total.device()));
-      total += ratio_over_batches(at::stack(seen));
-    }
-    totals.push_back(total / static_cast<double>(layer.count));
+    double total = 0;
+    for (const std::size_t t : layer.tensors) total += signals[t];
+    scores.push_back(total / static_cast<double>(layer.count));
   }
-  const at::Tensor table = at::stack(totals).to(at::kCPU, at::kDouble).contiguous();
-  const double* numbers = table.const_data_ptr<double>();
-  return {numbers, numbers + totals.size()};
+  return scores;
 }
 
 std::vector<double> AutoSnrSelector::select(const Proposal& proposal) {
   if (options_.definition == SnrDefinition::kPaper) {
-    std::vector<at::Tensor> gradients;
-    for (std::size_t t = 0; t < proposal.gradients.tensors.size(); ++t) {
-      const at::Tensor& gradient = proposal.gradients.tensors[t];
-      gradients.push_back(gradient.defined()
-                              ? gradient.clone()
-                              : at::zeros_like(proposal.parameters.leaf(t)).detach());
-    }
-    history_.push_back(std::move(gradients));
-    if (static_cast<std::int64_t>(history_.size()) > options_.history) history_.pop_front();
+    keep_gradients(proposal);
     if (history_.size() < 2) return std::vector<double>(proposal.layers.size(), 1.0);
   }
   std::vector<double> scores = score(proposal);
@@ -82,26 +49,33 @@ std::vector<double> AutoSnrSelector::select(const Proposal& proposal) {
   return scores;
 }
 
-void AutoSnrSelector::save(State& state) const {
-  state.values["selector_history"] = history_.size();
-  for (std::size_t k = 0; k < history_.size(); ++k) {
-    for (std::size_t t = 0; t < history_[k].size(); ++t) {
-      state.tensors[fmt::format("selector_gradient{}/{}", k, t)] =
-          history_[k][t].to(at::kCPU).clone(at::MemoryFormat::Contiguous);
-    }
+/// Into a buffer of the arena's layout, the oldest one where the history is full.
+void AutoSnrSelector::keep_gradients(const Proposal& proposal) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(float));
+  Memory newest;
+  if (std::ssize(history_) == options_.history) {
+    newest = history_.front();
+    history_.erase(history_.begin());
+    proposal.workspace.zero(newest);
+  } else {
+    newest = proposal.workspace.make(proposal.layout.size * kSize);
   }
+  for (std::size_t t = 0; t < proposal.gradients.size(); ++t) {
+    const Range range = proposal.layout.entries[t].range;
+    if (!proposal.gradients[t]) continue;
+    proposal.workspace.copy(newest.data() + range.begin, proposal.gradients[t], range.size * kSize);
+  }
+  history_.push_back(std::move(newest));
 }
 
-void AutoSnrSelector::load(const State& state) {
-  history_.clear();
-  for (std::size_t k = 0; k < state.values.at("selector_history").get<std::size_t>(); ++k) {
-    std::vector<at::Tensor>& gradients = history_.emplace_back();
-    for (std::size_t t = 0;; ++t) {
-      const auto found = state.tensors.find(fmt::format("selector_gradient{}/{}", k, t));
-      if (found == state.tensors.end()) break;
-      gradients.push_back(found->second);
-    }
-    if (gradients.empty()) fail("the state lacks the gradients of the selector's history");
+void AutoSnrSelector::remember(Archive& archive) {
+  std::int64_t count = std::ssize(history_);
+  archive.value("selector_history", count);
+  if (count < 0 || count > options_.history) fail("a history of {} gradients cannot be", count);
+  if (archive.loads()) history_.clear();
+  for (std::int64_t k = 0; k < count; ++k) {
+    if (archive.loads()) history_.push_back(archive.make_buffer());
+    archive.buffer(fmt::format("selector_gradient{}/", k), history_[static_cast<std::size_t>(k)]);
   }
 }
 

@@ -1,5 +1,8 @@
 #pragma once
-#include <deque>
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "gala/select/selector.h"
 
@@ -43,14 +46,14 @@ class AutoSnrSelector : public Selector {
   void restrict(ParameterFilter& filter) const override { filter.norms = options_.norms; }
   void reset() override { history_.clear(); }
   void restart() override { history_.clear(); }
-  void save(State& state) const override;
-  void load(const State& state) override;
+  void remember(Archive& archive) override;
 
  private:
   std::vector<double> score(const Proposal& proposal) const;
+  void keep_gradients(const Proposal& proposal);
 
   Options options_;
-  std::deque<std::vector<at::Tensor>> history_;  ///< newest last; one gradient for each tensor
+  std::vector<Memory> history_;  ///< gradients in the arena's layout, newest last
 };
 
 }  // namespace gala

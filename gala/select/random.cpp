@@ -21,12 +21,10 @@ void RandomSelector::reset() {
   random_ = Random(seed_, name_);
 }
 
-void RandomSelector::save(State& state) const {
-  state.values["selector_random"] = random_.state();
-}
-
-void RandomSelector::load(const State& state) {
-  random_.set_state(state.values.at("selector_random").get<Random::State>());
+void RandomSelector::remember(Archive& archive) {
+  Random::State state = random_.state();
+  archive.value("selector_random", state);
+  random_.set_state(state);
 }
 
 }  // namespace gala

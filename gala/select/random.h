@@ -29,8 +29,7 @@ class RandomSelector : public Selector {
   void name_run(const std::string& run) override;
   std::vector<double> select(const Proposal& proposal) override;
   void reset() override;
-  void save(State& state) const override;
-  void load(const State& state) override;
+  void remember(Archive& archive) override;
 
  private:
   Options options_;

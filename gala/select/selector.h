@@ -1,39 +1,21 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gala/base/registry.h"
-#include "gala/model/partition.h"
-#include "gala/tensor/arena.h"
-#include "gala/tensor/displacement.h"
-#include "gala/tensor/layer.h"
-#include "gala/tensor/layer_sums.h"
+#include "gala/layer/archive.h"
+#include "gala/layer/filter.h"
+#include "gala/layer/layer.h"
+#include "gala/layer/layer_sums.h"
+#include "gala/layer/layout.h"
+#include "gala/layer/window.h"
+#include "gala/optim/workspace.h"
 
 namespace gala {
-
-/// Where a step stands. It counts optimizer steps, inner and skipped ones too; a refused step (loss
-/// or gradient not finite) is not counted.
-struct StepClock {
-  std::int64_t step = 1;         ///< 1, 2, ... since the start or the last reset
-  std::int64_t window_step = 1;  ///< 1, 2, ... within the window
-
-  bool opens_window() const { return window_step == 1; }
-  /// To the next step; a window of length 0 never ends.
-  void advance(std::int64_t window_length) {
-    ++step;
-    window_step = window_length > 0 && window_step >= window_length ? 1 : window_step + 1;
-  }
-};
-
-/// How a selector wants its displacement counted.
-struct Window {
-  std::int64_t length = 0;  ///< steps; 0: never counted anew
-  Anchor anchor = Anchor::kWindow;
-  DisplacementForm form = DisplacementForm::kSum;
-  bool resets_optimizer = false;  ///< moments are forgotten when a window opens
-};
 
 /// What a selector chooses from: the update that every layer would receive, as sums.
 struct Proposal {
@@ -41,8 +23,10 @@ struct Proposal {
   std::span<const LayerSums> sums;
   StepClock clock;
   double learning_rate;
-  const Gradients& gradients;
-  const ParameterArena& parameters;
+  // For selectors that look at the gradients themselves, which lie on the device.
+  const ArenaLayout& layout;
+  GradientPointers gradients;
+  Workspace& workspace;
 };
 
 /// Decides how far each layer moves at a step.
@@ -51,7 +35,7 @@ class Selector {
   static constexpr std::string_view kKind = "selector";
   virtual ~Selector() = default;
 
-  /// One weight in [0, 1] for each layer.
+  /// One weight for each layer, a finite number: 1 moves it by its whole update, 0 not at all.
   virtual std::vector<double> select(const Proposal& proposal) = 0;
 
   /// Learns which run this is, for selectors that draw: equal runs have equal names. Called once,
@@ -74,8 +58,7 @@ class Selector {
   virtual void reset() {}
   /// Forgets what it learned of parameters that are put back; draws go on.
   virtual void restart() {}
-  virtual void save(State&) const {}
-  virtual void load(const State&) {}
+  virtual void remember(Archive&) {}
 };
 
 std::span<const RegistryEntry<Selector, std::uint64_t>> selector_registry();

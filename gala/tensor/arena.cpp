@@ -10,11 +10,6 @@
 namespace gala {
 namespace {
 
-/// Every tensor begins at a multiple of 512 bytes, counted from the arena's begin, as tensors do that
-/// LibTorch allocates on a GPU: some of cuDNN's convolutions take a seventh longer with weights that
-/// only begin on a cache line.
-constexpr std::int64_t kAlignment = 512 / sizeof(float);
-
 /// Whether two tensors of one shape have their elements in the same order. Strides of dimensions of
 /// size 1 do not matter.
 bool lie_alike(const at::Tensor& a, const at::Tensor& b) {
@@ -29,7 +24,6 @@ bool lie_alike(const at::Tensor& a, const at::Tensor& b) {
 ParameterArena::ParameterArena(std::span<const NamedTensor> parameters) {
   if (parameters.empty()) fail("an arena needs at least one parameter");
   std::set<std::string_view> names;
-  std::int64_t end = 0;
   for (const auto& [name, tensor] : parameters) {
     if (!names.insert(name).second) fail("parameter {} is named twice", name);
     if (tensor.scalar_type() != at::kFloat) fail("parameter {} is not float32", name);
@@ -37,13 +31,11 @@ ParameterArena::ParameterArena(std::span<const NamedTensor> parameters) {
       fail("parameter {} is on another device", name);
     const bool dense = tensor.is_non_overlapping_and_dense();
     const at::Tensor laid_out = dense ? tensor : tensor.contiguous();
-    entries_.push_back(
-        {name, {end, tensor.numel()}, tensor.sizes().vec(), laid_out.strides().vec()});
-    end += (tensor.numel() + kAlignment - 1) / kAlignment * kAlignment;
+    layout_.add(name, tensor.sizes().vec(), laid_out.strides().vec());
   }
-  values_ = at::zeros({end}, parameters[0].tensor.options().requires_grad(false));
+  values_ = at::zeros({layout_.size}, parameters[0].tensor.options().requires_grad(false));
   const c10::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
+  for (std::size_t i = 0; i < entries().size(); ++i) {
     const at::Tensor part = view(values_, i);
     part.copy_(parameters[i].tensor);
     leaves_.push_back(part.detach().requires_grad_());
@@ -51,7 +43,7 @@ ParameterArena::ParameterArena(std::span<const NamedTensor> parameters) {
 }
 
 at::Tensor ParameterArena::view(const at::Tensor& buffer, std::size_t index) const {
-  const Entry& entry = entries_[index];
+  const ArenaLayout::Entry& entry = layout_.entries[index];
   return buffer.as_strided(entry.sizes, entry.strides, buffer.storage_offset() + entry.range.begin);
 }
 
@@ -59,24 +51,37 @@ at::Tensor ParameterArena::make_buffer() const {
   return at::zeros_like(values_);
 }
 
+at::Tensor ParameterArena::as_buffer(const Memory& memory) const {
+  return at::from_blob(memory.data<void>(), values_.sizes(), values_.options());
+}
+
 void ParameterArena::save(const at::Tensor& buffer, const std::string& prefix, State& state) const {
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    state.tensors[prefix + entries_[i].name] =
+  for (std::size_t i = 0; i < entries().size(); ++i) {
+    state.tensors[prefix + entries()[i].name] =
         view(buffer, i).detach().to(at::kCPU).clone(at::MemoryFormat::Contiguous);
   }
 }
 
 void ParameterArena::load(at::Tensor& buffer, const std::string& prefix, const State& state) const {
   const c10::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const std::string name = prefix + entries_[i].name;
+  for (std::size_t i = 0; i < entries().size(); ++i) {
+    const std::string name = prefix + entries()[i].name;
     const auto found = state.tensors.find(name);
     if (found == state.tensors.end()) fail("the state lacks {}", name);
-    if (found->second.sizes() != at::IntArrayRef(entries_[i].sizes)) {
+    if (found->second.sizes() != at::IntArrayRef(entries()[i].sizes)) {
       fail("the state holds {} in another shape", name);
     }
     view(buffer, i).copy_(found->second);
   }
+}
+
+std::vector<const float*> Gradients::pointers() const {
+  std::vector<const float*> result;
+  result.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) {
+    result.push_back(tensor.defined() ? tensor.const_data_ptr<float>() : nullptr);
+  }
+  return result;
 }
 
 Gradients Gradients::take(const ParameterArena& arena) {

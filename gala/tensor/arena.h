@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "gala/tensor/layer.h"
+#include "gala/layer/layout.h"
+#include "gala/layer/memory.h"
 #include "gala/tensor/state.h"
 
 namespace gala {
@@ -22,17 +23,11 @@ struct NamedTensor {
 /// or rolling back is a single copy. Kernels write through `data()` only after backward.
 class ParameterArena {
  public:
-  struct Entry {
-    std::string name;
-    Range range;
-    std::vector<std::int64_t> sizes;
-    std::vector<std::int64_t> strides;
-  };
-
   /// Copies the values; all must be dense float32 on one device, with distinct names.
   explicit ParameterArena(std::span<const NamedTensor> parameters);
 
-  std::span<const Entry> entries() const { return entries_; }
+  const ArenaLayout& layout() const { return layout_; }
+  std::span<const ArenaLayout::Entry> entries() const { return layout_.entries; }
   std::int64_t size() const { return values_.numel(); }
 
   /// The flat buffer itself. It never requires grad.
@@ -44,6 +39,8 @@ class ParameterArena {
 
   /// A buffer of this layout on the same device, filled with zeros.
   at::Tensor make_buffer() const;
+  /// Memory of that device as a buffer of this layout; the memory must outlive it.
+  at::Tensor as_buffer(const Memory& memory) const;
 
   /// Writes a buffer of this layout into `state`, tensor by tensor, under `prefix` + name.
   void save(const at::Tensor& buffer, const std::string& prefix, State& state) const;
@@ -51,7 +48,7 @@ class ParameterArena {
   void load(at::Tensor& buffer, const std::string& prefix, const State& state) const;
 
  private:
-  std::vector<Entry> entries_;
+  ArenaLayout layout_;
   at::Tensor values_;
   std::vector<at::Tensor> leaves_;
 };
@@ -60,6 +57,9 @@ class ParameterArena {
 /// the leaf's strides. An undefined one stands for zeros.
 struct Gradients {
   std::vector<at::Tensor> tensors;
+
+  /// Where they lie; null for zeros.
+  std::vector<const float*> pointers() const;
 
   /// Takes the gradients out of the leaves, which are left without any.
   static Gradients take(const ParameterArena& arena);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "gala/tensor/lanes.h"
+#include "gala/layer/lanes.h"
 
 namespace gala {
 double squared_norm(const at::Tensor& tensor) {

@@ -9,6 +9,7 @@
 #include "gala/data/data_paths.h"
 #include "gala/device/capture_gate.h"
 #include "gala/model/weights.h"
+#include "gala/tensor/state_archive.h"
 #include "gala/train/evaluate.h"
 
 namespace gala {
@@ -32,10 +33,9 @@ bool Trainer::step() {
   if (views > 1) loss = loss + options_.consistency * view_divergence(all_logits, views);
   loss.backward();
 
-  constexpr double kWhole[] = {1.0};
   optimizer_->set_learning_rate(full_rate_ * schedule_.factor(done_));
-  optimizer_->prepare();
-  optimizer_->apply(Gradients::take(*arena_), *displacement_, kWhole);
+  const Gradients gradients = Gradients::take(*arena_);
+  optimizer_->step(gradients.pointers());
 
   const c10::NoGradGuard no_grad;
   loss_sum_ += loss;
@@ -68,9 +68,8 @@ Trainer::Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int
       has_epochs_(plan.data.sampling == Sampling::kShuffled),
       loader_threads_(loader_threads),
       settings_(curriculum_.settings) {
-  Spec spec = Spec::parse(options_.optimizer);
+  const Spec spec = options_.optimizer;
   settings_["optimizer"] = spec.to_string();
-  spec.set("moments", "selected");  // `apply` alone does the whole step then
   optimizer_ = make_optimizer(spec);
   full_rate_ = optimizer_->learning_rate();
 
@@ -105,9 +104,9 @@ Trainer::Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int
   arena_.emplace(named);
   std::size_t i = 0;
   for (Parameter& parameter : model.parameters()) parameter.value = arena_->leaf(i++);
-  // `difference` costs nothing while stepping; nobody asks for the displacement here.
-  displacement_.emplace(*arena_, DisplacementForm::kDifference, Anchor::kWindow);
-  optimizer_->attach(*arena_, layers_, /*sum_values=*/false);
+  workspace_.emplace(model.device());
+  optimizer_->attach(
+      {arena_->layout(), layers_, arena_->values().mutable_data_ptr<float>(), *workspace_});
   model.set_norm_mode({.kind = NormKind::kTraining});
 
   const at::Device device = arena_->values().device();
@@ -174,7 +173,8 @@ nlohmann::json with_one_spelling(nlohmann::json settings) {
 State Trainer::save() const {
   State state;
   arena_->save(arena_->values(), "parameter/", state);
-  optimizer_->save(*arena_, state);
+  StateArchive archive(*arena_, state);
+  optimizer_->remember(archive);
   for (const Buffer& buffer : model_.buffers()) {
     state.tensors["buffer/" + buffer.name] = buffer.value.detach().to(at::kCPU).clone();
   }
@@ -198,7 +198,8 @@ void Trainer::load(const State& state) {
   try {
     at::Tensor parameters = arena_->values();
     arena_->load(parameters, "parameter/", state);
-    optimizer_->load(*arena_, state);
+    StateArchive archive(*arena_, state);
+    optimizer_->remember(archive);
     for (Buffer& buffer : model_.buffers()) {
       buffer.value.copy_(state.tensors.at("buffer/" + buffer.name));
     }

@@ -7,7 +7,9 @@
 #include "gala/data/loader.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
+#include "gala/tensor/arena.h"
 #include "gala/tensor/state.h"
+#include "gala/tensor/torch_workspace.h"
 #include "gala/train/plan.h"
 #include "gala/train/setup.h"
 
@@ -90,7 +92,7 @@ class Trainer {
 
   LayerPartition layers_;  ///< a single one: everything moves
   std::optional<ParameterArena> arena_;
-  std::optional<Displacement> displacement_;
+  std::optional<TorchWorkspace> workspace_;
   std::unique_ptr<Loader> loader_;
   at::Tensor loss_sum_, correct_;  ///< since the last look, on the device
   std::int64_t metered_steps_ = 0, metered_images_ = 0;

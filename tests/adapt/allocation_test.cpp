@@ -39,29 +39,23 @@ class WatchedOptimizer : public Optimizer {
  public:
   WatchedOptimizer(const char* spec, Counts& counts)
       : inner_(make_optimizer(Spec::parse(spec))), counts_(counts) {}
-  void attach(const ParameterArena& arena, const LayerPartition& layers, bool values) override {
-    inner_->attach(arena, layers, values);
-  }
+  void attach(const StepSite& site) override { inner_->attach(site); }
   void prepare() override {
     counts_.watch([&] { inner_->prepare(); });
   }
-  void measure(const Gradients& gradients, const at::Tensor& loss, const Displacement& displacement,
-               const at::Tensor& table) override {
+  void measure(GradientPointers gradients, const float* loss, const DisplacementView& displacement,
+               double* table) override {
     counts_.watch([&] { inner_->measure(gradients, loss, displacement, table); });
   }
-  void apply(const Gradients& gradients, const Displacement& displacement,
+  void apply(GradientPointers gradients, const DisplacementView& displacement,
              std::span<const double> weights) override {
     counts_.watch([&] { inner_->apply(gradients, displacement, weights); });
   }
+  void step(GradientPointers gradients) override { inner_->step(gradients); }
   double learning_rate() const override { return inner_->learning_rate(); }
   void set_learning_rate(double rate) override { inner_->set_learning_rate(rate); }
   void reset() override { inner_->reset(); }
-  void save(const ParameterArena& arena, State& state) const override {
-    inner_->save(arena, state);
-  }
-  void load(const ParameterArena& arena, const State& state) override {
-    inner_->load(arena, state);
-  }
+  void remember(Archive& archive) override { inner_->remember(archive); }
 
  private:
   std::unique_ptr<Optimizer> inner_;
@@ -88,9 +82,9 @@ TEST(SteadyState, MeasuringChoosingAndMovingAllocateNoTensor) {
   for (const char* spec : {"adam", "sgd:momentum=0.9,moments=selected"}) {
     Counts counts;
     const auto model = make_model(Spec::parse("wide_resnet:depth=10,width=1,classes=10"));
-    Adapter adapter(*model, {}, make_loss(Spec::parse("shot")),
-                    std::make_unique<WatchedOptimizer>(spec, counts),
-                    std::make_unique<WatchedSelector>(counts));
+    Adapter adapter(*model, {.loss = "shot"},
+                    {.parts = {.optimizer = std::make_unique<WatchedOptimizer>(spec, counts),
+                               .selector = std::make_unique<WatchedSelector>(counts)}});
     const at::Tensor images = at::rand({4, 3, 32, 32});
     adapter.answer(images);
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, counts.counter);

@@ -14,9 +14,9 @@ namespace {
 
 TEST(Example, ChoosesTheLayerWithTheLargestRelativeUpdate) {
   auto model = toy_model();
-  Adapter adapter(*model, {.guard = "off"}, std::make_unique<EntropyLoss>(NoOptions{}),
-                  std::make_unique<Adam>(Adam::Options{}),
-                  std::make_unique<LargestUpdateSelector>(LargestUpdateSelector::Options{}));
+  const LargestUpdateSelector::Options options;
+  Adapter adapter(*model, {.loss = "entropy", .guard = "off"},
+                  {.parts = {.selector = std::make_unique<LargestUpdateSelector>(options)}});
   const Answer answer = adapter.answer(toy_images(1));
   ASSERT_EQ(answer.steps[0].selected().size(), 1u);
   // Adam's first update is the rate in every entry, so the layer of the smallest parameters wins:

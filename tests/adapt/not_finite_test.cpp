@@ -236,16 +236,15 @@ TEST(NotFinite, AnUpdateThatIsNotFiniteIsRefused) {
   /// Of a gradient that is finite.
   class Steep : public Loss {
    public:
-    LossTerms evaluate(const Output& output) const override {
-      LossTerms terms = EntropyLoss(NoOptions{}).evaluate(output);
+    LossTerms evaluate(const LossInput& input) const override {
+      LossTerms terms = EntropyLoss(NoOptions{}).evaluate(input);
       terms.value = terms.value * 1e6;
       return terms;
     }
   };
   auto model = toy_model();
-  Adapter adapter(*model, {.guard = "stop"}, std::make_unique<Steep>(),
-                  make_optimizer(Spec::parse("sgd:rate=1e38")),
-                  std::make_unique<AllSelector>(NoOptions{}));
+  Adapter adapter(*model, {.select = "all", .optimizer = "sgd:rate=1e38", .guard = "stop"},
+                  {.parts = {.loss = std::make_unique<Steep>()}});
   const at::Tensor before = parameters_of(adapter);
   for (int i = 1; i <= Guard::kRefusedInARow; ++i) {
     EXPECT_FALSE(adapter.stopped());

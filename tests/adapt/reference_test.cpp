@@ -4,6 +4,8 @@
 
 #include "gala/optim/adam.h"
 #include "gala/select/gala.h"
+#include "gala/step/stepper.h"
+#include "gala/tensor/torch_workspace.h"
 #include "tests/adapt/reference_gala.h"
 #include "tests/adapt/toy.h"
 
@@ -58,41 +60,32 @@ struct Problem {
 void compare_on_given_gradients(double opening_scale, double threshold, int least_compared) {
   const Problem problem;
   ParameterArena arena(problem.named);
-  Adam optimizer({});
-  optimizer.attach(arena, problem.layers, /*sum_values=*/true);
-  Displacement displacement(arena, DisplacementForm::kSum, Anchor::kWindow);
-  GalaSelector selector({.threshold = threshold, .opening_scale = opening_scale});
+  Stepper stepper(arena.layout(), arena.values().mutable_data_ptr<float>(), problem.layers,
+                  std::make_unique<Adam>(Adam::Options{}),
+                  std::make_unique<GalaSelector>(GalaSelector::Options{
+                      .threshold = threshold, .opening_scale = opening_scale}),
+                  std::make_unique<TorchWorkspace>(at::kCPU));
   gala_reference::Gala reference{
       .threshold = threshold, .opening_scale = opening_scale, .layers = {}, .parameters = {}};
   for (const Layer& layer : problem.layers.layers) reference.layers.push_back(layer.tensors);
   for (const auto& [name, tensor] : problem.named)
     reference.parameters.push_back(to_floats(tensor));
 
-  const at::Tensor table =
-      at::zeros({static_cast<std::int64_t>(problem.layers.size()), kSumColumns}, at::kDouble);
-  StepClock clock;
   int compared = 0;
   std::set<int> chosen;
   for (int step = 1; step <= 60; ++step) {
     const Gradients gradients = problem.gradients(step);
-    if (clock.opens_window()) displacement.open_window(arena);
-    optimizer.prepare();
-    optimizer.measure(gradients, at::zeros({}), displacement, table);
-    std::vector<LayerSums> sums;
-    for (std::size_t l = 0; l < problem.layers.size(); ++l) {
-      sums.push_back(
-          read_sums(table.const_data_ptr<double>() + l * kSumColumns, problem.layers[l].count));
-    }
-    const auto weights =
-        selector.select({problem.layers, sums, clock, optimizer.learning_rate(), gradients, arena});
-    optimizer.apply(gradients, displacement, weights);
-    clock.advance(selector.window().length);
+    constexpr float kLoss = 0;
+    const StepRecord record = stepper.step(gradients.pointers(), &kLoss);
+    std::vector<double> weights;
+    for (const LayerRecord& layer : record.layers) weights.push_back(layer.weight);
 
     std::vector<std::vector<float>> plain;
     for (const at::Tensor& gradient : gradients.tensors) plain.push_back(to_floats(gradient));
     const auto choice = reference.adapt(plain);
     for (std::size_t l = 0; l < weights.size(); ++l) {
-      ASSERT_NEAR(cosine(sums[l]), choice.cosines[l], 2e-6) << "step " << step << " layer " << l;
+      ASSERT_NEAR(record.layers[l].cosine, choice.cosines[l], 2e-6)
+          << "step " << step << " layer " << l;
     }
     if (choice.opening) {
       ASSERT_EQ(weights, std::vector<double>(weights.size(), opening_scale));

@@ -114,9 +114,8 @@ TEST(State, BelongsToOneModelAndOneMethod) {
 /// What the options name is not what is at work where parts were handed over.
 TEST(State, OfPartsOfOnesOwnIsNotResumedByOthers) {
   const auto made = [](Model& model, std::unique_ptr<Loss> loss) {
-    return std::make_unique<Adapter>(model, MethodOptions{}, std::move(loss),
-                                     make_optimizer(Spec::parse("adam")),
-                                     make_selector(Spec::parse("gala"), 0));
+    return std::make_unique<Adapter>(model, MethodOptions{},
+                                     AdapterSetup{.parts = {.loss = std::move(loss)}});
   };
   auto model = toy_model(), twin = toy_model(), third = toy_model(), fourth = toy_model();
   const auto entropy = made(*model, make_loss(Spec::parse("entropy")));

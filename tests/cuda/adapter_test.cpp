@@ -186,8 +186,8 @@ TEST_F(CudaAdapter, ShapesThatChangeRunUnrecordedAndLeakNothing) {
 /// Looks at its own value, which no recorded work may.
 class CuriousLoss : public Loss {
  public:
-  LossTerms evaluate(const Output& output) const override {
-    LossTerms terms = inner_->evaluate(output);
+  LossTerms evaluate(const LossInput& input) const override {
+    LossTerms terms = inner_->evaluate(input);
     EXPECT_TRUE(std::isfinite(terms.value.item<double>()));
     return terms;
   }
@@ -199,9 +199,8 @@ class CuriousLoss : public Loss {
 
 TEST_F(CudaAdapter, WhatCannotBeRecordedRunsUnrecordedAndLeaksNothing) {
   const auto run = [](Model& network, bool record, std::string& problem) {
-    Adapter adapter(network, {}, std::make_unique<CuriousLoss>(),
-                    make_optimizer(Spec::parse("adam")), make_selector(Spec::parse("gala"), 0),
-                    {.capture = record});
+    Adapter adapter(network, {},
+                    {.capture = record, .parts = {.loss = std::make_unique<CuriousLoss>()}});
     std::int64_t in_use = 0;
     for (std::uint64_t step = 0; step < 200; ++step) {
       adapter.answer(images(8, step).to(at::kCUDA));

@@ -78,9 +78,9 @@ TEST_F(CudaMemory, RecordingsOfOneAdapterMayTakeTurns) {
 class CountingLoss : public Loss {
  public:
   explicit CountingLoss(int& count) : count_(count) {}
-  LossTerms evaluate(const Output& output) const override {
+  LossTerms evaluate(const LossInput& input) const override {
     ++count_;
-    return inner_->evaluate(output);
+    return inner_->evaluate(input);
   }
   bool adapts_head() const override { return inner_->adapts_head(); }
 
@@ -111,8 +111,7 @@ TEST_F(CudaMemory, WhatDoesNotFitIsNotRecordedAndHarmsNobody) {
   for (bool recorded = false; !recorded;) {
     const auto tight_network = model();
     int passes = 0;
-    Adapter tight(*tight_network, {}, std::make_unique<CountingLoss>(passes),
-                  make_optimizer(Spec::parse("adam")), make_selector(Spec::parse("gala"), 0));
+    Adapter tight(*tight_network, {}, {.parts = {.loss = std::make_unique<CountingLoss>(passes)}});
     at::Tensor held;
     for (const Parameter& parameter : tight_network->parameters()) {
       if (parameter.name != "layer3.0.conv1.weight") continue;

@@ -10,53 +10,11 @@ namespace {
 
 class CudaSweepTest : public OnCuda {};
 
-/// The bench of the CPU's tests, moved to the GPU.
-struct CudaBench {
-  ParameterArena arena;
-  LayerPartition layers;
-  Displacement displacement;
-  std::unique_ptr<Optimizer> optimizer;
-
-  static std::vector<NamedTensor> parameters() {
-    std::vector<NamedTensor> named = bench_parameters(21);
-    for (NamedTensor& parameter : named) parameter.tensor = parameter.tensor.to(at::kCUDA);
-    return named;
-  }
-  CudaBench(const std::string& spec, DisplacementForm form, Anchor anchor, bool sum_values = true)
-      : arena(parameters()),
-        layers(bench_layers(arena)),
-        displacement(arena, form, anchor),
-        optimizer(make_optimizer(Spec::parse(spec))) {
-    optimizer->attach(arena, layers, sum_values);
-  }
-  static Gradients moved(const Gradients& gradients) {
-    Gradients result;
-    for (const at::Tensor& gradient : gradients.tensors) {
-      result.tensors.push_back(gradient.defined() ? gradient.to(at::kCUDA) : at::Tensor());
-    }
-    return result;
-  }
-  std::vector<LayerSums> measure(const Gradients& given, float loss = 0) {
-    const auto rows = static_cast<std::int64_t>(layers.size());
-    const auto device = at::TensorOptions(at::kCUDA);
-    const at::Tensor table = at::zeros({rows, kSumColumns}, device.dtype(at::kDouble));
-    optimizer->prepare();
-    optimizer->measure(moved(given), at::full({}, loss, device), displacement, table);
-    const at::Tensor host = table.cpu();
-    std::vector<LayerSums> sums;
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-      sums.push_back(read_sums(host.const_data_ptr<double>() + l * kSumColumns, layers[l].count));
-    }
-    return sums;
-  }
-  State state() const {
-    State result;
-    arena.save(arena.values(), "values/", result);
-    displacement.save(arena, result);
-    optimizer->save(arena, result);
-    return result;
-  }
-};
+/// The bench of the CPU's tests, on the GPU.
+Bench cuda_bench(const std::string& spec, DisplacementForm form = DisplacementForm::kSum,
+                 Anchor anchor = Anchor::kWindow, bool sum_values = true) {
+  return Bench(spec, form, anchor, at::kCUDA, sum_values);
+}
 
 void expect_near(double value, double expected, double scale, const char* what) {
   EXPECT_NEAR(value, expected, 1e-13 * scale) << what;
@@ -76,12 +34,12 @@ TEST_F(CudaSweepTest, MovesTheSameBitsAsTheCpu) {
                                                {Anchor::kWindow, false},
                                                {Anchor::kPrevious, true}}) {
         Bench cpu(spec, form, anchor);
-        CudaBench cuda(spec, form, anchor, sum_values);
+        Bench cuda = cuda_bench(spec, form, anchor, sum_values);
         Random random(31, "weights");
         for (int step = 1; step <= 30; ++step) {
           if (step % 7 == 0) {
-            cpu.displacement.open_window(cpu.arena);
-            cuda.displacement.open_window(cuda.arena);
+            cpu.displacement.open_window();
+            cuda.displacement.open_window();
           }
           Gradients gradients = cpu.gradients(step);
           if (step % 3 == 0) gradients.tensors[static_cast<std::size_t>(step) % 6] = at::Tensor();
@@ -93,7 +51,7 @@ TEST_F(CudaSweepTest, MovesTheSameBitsAsTheCpu) {
           if (step % 5 == 0) weights = {0.5, 0.5, 0.5, 0.5};
           const auto expected = cpu.step(gradients, weights);
           const auto sums = cuda.measure(gradients);
-          cuda.optimizer->apply(CudaBench::moved(gradients), cuda.displacement, weights);
+          cuda.apply(gradients, weights);
           for (std::size_t l = 0; l < sums.size(); ++l) {
             const LayerSums& e = expected[l];
             expect_near(sums[l].update_sq, e.update_sq, e.update_sq, "update");
@@ -111,12 +69,10 @@ TEST_F(CudaSweepTest, MovesTheSameBitsAsTheCpu) {
 }
 
 TEST_F(CudaSweepTest, ChangesNothingWhereTheLossOrAGradientIsNotFinite) {
-  CudaBench cuda("adam:rate=0.01", DisplacementForm::kSum, Anchor::kWindow);
+  Bench cuda = cuda_bench("adam:rate=0.01");
   const Bench source("sgd");
   for (int step = 0; step < 3; ++step) {
-    cuda.measure(source.gradients(step));
-    cuda.optimizer->apply(CudaBench::moved(source.gradients(step)), cuda.displacement,
-                          std::vector<double>{1, 1, 1, 1});
+    cuda.step(source.gradients(step), {1, 1, 1, 1});
   }
   const State before = cuda.state();
   for (const float bad :
@@ -134,16 +90,11 @@ TEST_F(CudaSweepTest, ChangesNothingWhereTheLossOrAGradientIsNotFinite) {
 
 /// As in training: the moments advance when the layers move.
 TEST_F(CudaSweepTest, MovesTheSameBitsWhereNobodyMeasures) {
-  constexpr const char* kSpec = "adam:rate=0.01,moments=selected";
-  Bench cpu(kSpec);
-  CudaBench cuda(kSpec, DisplacementForm::kSum, Anchor::kWindow);
-  const std::vector<double> weights(cpu.layers.size(), 1.0);
+  Bench cpu("adam:rate=0.01"), cuda = cuda_bench("adam:rate=0.01");
   for (int step = 0; step < 5; ++step) {
-    const Gradients gradients = cpu.gradients(step);
-    cpu.optimizer->prepare();
-    cpu.optimizer->apply(gradients, cpu.displacement, weights);
-    cuda.optimizer->prepare();
-    cuda.optimizer->apply(CudaBench::moved(gradients), cuda.displacement, weights);
+    const Gradients gradients = cpu.gradients(step), moved = cuda.moved(gradients);
+    cpu.optimizer->step(gradients.pointers());
+    cuda.optimizer->step(moved.pointers());
     ASSERT_TRUE(same_bytes(cuda.state(), cpu.state())) << step;
   }
 }
@@ -166,15 +117,20 @@ TEST_F(CudaSweepTest, TakesManyTensors) {
     const ParameterArena cpu(named), cuda(moved);
     const std::vector<double> weights(static_cast<std::size_t>(tensors), 1.0);
     for (const ParameterArena* arena : {&cpu, &cuda}) {
-      const auto optimizer = make_optimizer(Spec::parse("adam:rate=0.01"));
-      optimizer->attach(*arena, layers, false);
-      const Displacement displacement(*arena, DisplacementForm::kSum, Anchor::kWindow);
+      const auto optimizer = make_optimizer("adam:rate=0.01");
+      TorchWorkspace workspace(arena->values().device());
+      float* values = arena->values().mutable_data_ptr<float>();
+      optimizer->attach({arena->layout(), layers, values, workspace});
+      const Displacement displacement(values, arena->size(), workspace, DisplacementForm::kSum,
+                                      Anchor::kWindow);
       optimizer->prepare();
       const Gradients& given = arena == &cpu ? gradients : moved_gradients;
       const auto options = arena->values().options();
       const at::Tensor table = at::zeros({tensors, kSumColumns}, options.dtype(at::kDouble));
-      optimizer->measure(given, at::zeros({}, options), displacement, table);
-      optimizer->apply(given, displacement, weights);
+      const at::Tensor loss = at::zeros({}, options);
+      optimizer->measure(given.pointers(), loss.const_data_ptr<float>(), displacement.view(),
+                         table.mutable_data_ptr<double>());
+      optimizer->apply(given.pointers(), displacement.view(), weights);
     }
     // Where there are more than a kernel takes, LibTorch's operations do the work.
     EXPECT_TRUE(at::allclose(cuda.values().cpu(), cpu.values(), 1e-6, 1e-7)) << tensors;

@@ -19,9 +19,11 @@ struct Evaluation {
   double confident;
 };
 
-Evaluation evaluate(const std::string& spec, const at::Tensor& logits) {
+Evaluation evaluate(const std::string& spec, const at::Tensor& logits,
+                    const at::Tensor& weights = {}) {
   const at::Tensor leaf = logits.clone().requires_grad_();
-  const LossTerms terms = make_loss(Spec::parse(spec))->evaluate({.features = {}, .logits = leaf});
+  const Output output{.features = {}, .logits = leaf};
+  const LossTerms terms = make_loss(spec)->evaluate({.student = output, .weights = weights});
   EXPECT_FALSE(terms.confident.requires_grad());
   terms.value.backward();
   return {terms.value.item<double>(), leaf.grad(), terms.confident.item<double>()};
@@ -103,6 +105,46 @@ TEST(PseudoLabel, IsTheMeanOverAllWhenAllAreConfident) {
   const Evaluation all = evaluate("pseudo_label", logits);
   EXPECT_EQ(all.confident, 4.0);
   EXPECT_NEAR(all.value, std::log1p(3 * std::exp(-6.0)), 1e-14);
+}
+
+TEST(Losses, TakeWeightsOfOneForNoWeights) {
+  const at::Tensor logits = at::randn({6, 5}, at::kDouble) * 3, ones = at::ones({6}, at::kDouble);
+  for (const char* spec :
+       {"entropy", "pseudo_label:beta=0.3", "shot:beta=0.3", "information_maximisation"}) {
+    const Evaluation plain = evaluate(spec, logits), weighted = evaluate(spec, logits, ones);
+    EXPECT_NEAR(weighted.value, plain.value, 1e-12) << spec;
+    EXPECT_TRUE(at::allclose(weighted.gradient, plain.gradient, 0, 1e-12)) << spec;
+    EXPECT_EQ(weighted.confident, plain.confident) << spec;
+  }
+}
+
+TEST(Losses, GiveNoGradientToSamplesOfWeightZero) {
+  const at::Tensor logits = at::randn({6, 5}, at::kDouble) * 3;
+  const at::Tensor weights = at::tensor({0.0, 1.0, 2.0, 0.0, 0.5, 1.0}, at::kDouble);
+  for (const char* spec :
+       {"entropy", "pseudo_label:beta=0", "shot:beta=0", "information_maximisation"}) {
+    const at::Tensor gradient = evaluate(spec, logits, weights).gradient.abs().sum(1);
+    EXPECT_EQ(gradient[0].item<double>(), 0) << spec;
+    EXPECT_EQ(gradient[3].item<double>(), 0) << spec;
+    EXPECT_GT(gradient[2].item<double>(), 0) << spec;
+    const Evaluation nothing = evaluate(spec, logits, at::zeros({6}, at::kDouble));
+    EXPECT_EQ(nothing.value, 0) << spec;
+    EXPECT_TRUE(nothing.gradient.eq(0).all().item<bool>()) << spec;
+  }
+}
+
+/// The mean of weight times loss: by hand, from the losses of the samples one by one.
+TEST(Losses, WeighEverySampleByItself) {
+  const at::Tensor logits = at::randn({4, 5}, at::kDouble) * 3;
+  const std::vector<double> weights{0.5, 0, 3, 1};
+  for (const char* spec : {"entropy", "pseudo_label:beta=0"}) {
+    double expected = 0;
+    for (std::int64_t i = 0; i < 4; ++i) {
+      expected +=
+          weights[static_cast<std::size_t>(i)] * evaluate(spec, logits.narrow(0, i, 1)).value / 4;
+    }
+    EXPECT_NEAR(evaluate(spec, logits, at::tensor(weights, at::kDouble)).value, expected, 1e-12);
+  }
 }
 
 TEST(Shot, LosesOnlyItsPseudoLabelTermWhenNoSampleIsConfident) {

@@ -39,8 +39,8 @@ class LossReference : public testing::Test {
       const std::string spec = expected.at("loss");
       SCOPED_TRACE(spec + " on " + expected.at("batch").get<std::string>());
       const at::Tensor logits = matrix(expected.at("logits")).to(type).requires_grad_();
-      const LossTerms terms =
-          make_loss(Spec::parse(spec))->evaluate({.features = {}, .logits = logits});
+      const Output output{.features = {}, .logits = logits};
+      const LossTerms terms = make_loss(spec)->evaluate({.student = output});
       EXPECT_EQ(terms.value.dim(), 0);
       EXPECT_EQ(terms.confident.dim(), 0);
       EXPECT_EQ(terms.confident.item<double>(), expected.at("confident").get<double>());

@@ -7,19 +7,26 @@
 #include <vector>
 
 #include "gala/optim/optimizer.h"
+#include "gala/step/displacement.h"
+#include "gala/tensor/arena.h"
+#include "gala/tensor/state_archive.h"
+#include "gala/tensor/torch_workspace.h"
 
 namespace gala {
 
 /// Tensors in several orders: one of channels-last order, one of several pieces of work, and small
 /// ones that share a layer.
-inline std::vector<NamedTensor> bench_parameters(std::uint64_t seed) {
+inline std::vector<NamedTensor> bench_parameters(std::uint64_t seed, at::Device device = at::kCPU) {
   at::manual_seed(seed);
-  return {{"conv.weight", at::randn({8, 4, 3, 3}).contiguous(at::MemoryFormat::ChannelsLast)},
-          {"norm.weight", at::ones({8})},
-          {"norm.bias", at::zeros({8})},
-          {"wide.weight", at::randn({151, 223}) * 0.1},
-          {"head.weight", at::randn({8, 5}).t()},
-          {"head.bias", at::randn({5})}};
+  std::vector<NamedTensor> named{
+      {"conv.weight", at::randn({8, 4, 3, 3}).contiguous(at::MemoryFormat::ChannelsLast)},
+      {"norm.weight", at::ones({8})},
+      {"norm.bias", at::zeros({8})},
+      {"wide.weight", at::randn({151, 223}) * 0.1},
+      {"head.weight", at::randn({8, 5}).t()},
+      {"head.bias", at::randn({5})}};
+  for (NamedTensor& parameter : named) parameter.tensor = parameter.tensor.to(device);
+  return named;
 }
 
 inline LayerPartition bench_layers(const ParameterArena& arena) {
@@ -32,60 +39,104 @@ inline LayerPartition bench_layers(const ParameterArena& arena) {
   return partition;
 }
 
-/// An arena with everything an optimizer needs around it.
+/// An arena with everything an optimizer needs around it, on any device.
 struct Bench {
   ParameterArena arena;
   LayerPartition layers;
+  TorchWorkspace workspace;
   Displacement displacement;
   std::unique_ptr<Optimizer> optimizer;
 
   explicit Bench(const std::string& spec, DisplacementForm form = DisplacementForm::kSum,
-                 Anchor anchor = Anchor::kWindow)
-      : arena(bench_parameters(21)),
+                 Anchor anchor = Anchor::kWindow, at::Device device = at::kCPU,
+                 bool sum_values = true)
+      : arena(bench_parameters(21, device)),
         layers(bench_layers(arena)),
-        displacement(arena, form, anchor),
-        optimizer(make_optimizer(Spec::parse(spec))) {
-    optimizer->attach(arena, layers, /*sum_values=*/true);
+        workspace(arena.values().device()),
+        displacement(arena.values().const_data_ptr<float>(), arena.size(), workspace, form, anchor),
+        optimizer(make_optimizer(spec)) {
+    attach(sum_values);
+  }
+  void attach(bool sum_values) {
+    optimizer->attach(
+        {arena.layout(), layers, arena.values().mutable_data_ptr<float>(), workspace, sum_values});
   }
 
-  /// The gradients of step `step`: the same for every bench, some tiny, some large, with a drift.
+  /// The gradients of step `step`, on the host: the same for every bench, some tiny, some large, with a
+  /// drift.
   Gradients gradients(int step) const {
     at::manual_seed(1000 + static_cast<std::uint64_t>(step));
     Gradients result;
     for (std::size_t i = 0; i < arena.entries().size(); ++i) {
       const at::Tensor values =
           (at::randn(arena.leaf(i).sizes()) + 0.5) * (i % 2 == 0 ? 1.0 : 1e-3);
-      result.tensors.push_back(at::empty_like(arena.leaf(i).detach()).copy_(values));
+      result.tensors.push_back(at::empty_like(arena.leaf(i).detach().cpu()).copy_(values));
+    }
+    return result;
+  }
+  /// Copies on the arena's device.
+  Gradients moved(const Gradients& given) const {
+    Gradients result;
+    for (const at::Tensor& gradient : given.tensors) {
+      result.tensors.push_back(gradient.defined() ? gradient.to(arena.values().device())
+                                                  : at::Tensor());
     }
     return result;
   }
 
   std::vector<LayerSums> measure(const Gradients& given, float loss = 0) {
     const auto rows = static_cast<std::int64_t>(layers.size());
-    const at::Tensor table = at::zeros({rows, kSumColumns}, at::kDouble);
+    const auto options = arena.values().options();
+    const at::Tensor table = at::zeros({rows, kSumColumns}, options.dtype(at::kDouble));
+    const at::Tensor value = at::full({}, loss, options);
+    const Gradients here = moved(given);
     optimizer->prepare();
-    optimizer->measure(given, at::full({}, loss), displacement, table);
+    optimizer->measure(here.pointers(), value.const_data_ptr<float>(), displacement.view(),
+                       table.mutable_data_ptr<double>());
+    const at::Tensor host = table.cpu();
     std::vector<LayerSums> sums;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      sums.push_back(read_sums(table.const_data_ptr<double>() + l * kSumColumns, layers[l].count));
+      sums.push_back(read_sums(host.const_data_ptr<double>() + l * kSumColumns, layers[l].count));
     }
     return sums;
   }
+  void apply(const Gradients& given, const std::vector<double>& weights) {
+    const Gradients here = moved(given);
+    optimizer->apply(here.pointers(), displacement.view(), weights);
+  }
   std::vector<LayerSums> step(const Gradients& given, const std::vector<double>& weights) {
     const std::vector<LayerSums> sums = measure(given);
-    optimizer->apply(given, displacement, weights);
+    apply(given, weights);
     return sums;
   }
   std::vector<LayerSums> step(int number, const std::vector<double>& weights = {1, 1, 1, 1}) {
     return step(gradients(number), weights);
   }
 
-  State state() const {
+  /// What the displacement keeps, as a buffer of the arena.
+  at::Tensor kept() const { return arena.as_buffer(displacement.buffer()); }
+  /// TD of one tensor.
+  at::Tensor shift(std::size_t tensor) const {
+    const at::Tensor part = arena.view(kept(), tensor);
+    return displacement.form() == DisplacementForm::kSum
+               ? part
+               : arena.view(arena.values(), tensor) - part;
+  }
+
+  State state() {
     State result;
+    StateArchive archive(arena, result);
     arena.save(arena.values(), "values/", result);
-    displacement.save(arena, result);
-    optimizer->save(arena, result);
+    displacement.remember(archive);
+    optimizer->remember(archive);
     return result;
+  }
+  void load(const State& state) {
+    StateArchive archive(arena, state);
+    at::Tensor values = arena.values();
+    arena.load(values, "values/", state);
+    displacement.remember(archive);
+    optimizer->remember(archive);
   }
 };
 

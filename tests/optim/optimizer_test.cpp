@@ -70,9 +70,8 @@ TEST(Optimizer, ScalesTheUpdateByTheWeight) {
     const std::vector<float> weights{0.25F, 0.01F, 1.0F, 0.5F};
     for (std::size_t l = 0; l < weights.size(); ++l) {
       for (const std::size_t tensor : whole.layers[l].tensors) {
-        const at::Tensor expected = whole.displacement.shift(whole.arena, tensor) * weights[l];
-        EXPECT_TRUE(part.displacement.shift(part.arena, tensor).equal(expected))
-            << spec << " " << l;
+        const at::Tensor expected = whole.shift(tensor) * weights[l];
+        EXPECT_TRUE(part.shift(tensor).equal(expected)) << spec << " " << l;
       }
     }
   }
@@ -84,15 +83,15 @@ TEST(Optimizer, KeepsTheDisplacementEqualToTheWayGone) {
     std::vector<at::Tensor> anchors{bench.arena.values().clone(), bench.arena.values().clone()};
     for (int step = 0; step < 30; ++step) {
       if (step > 0 && step % 10 == 0) {
-        bench.displacement.open_window(bench.arena);
+        bench.displacement.open_window();
         anchors.push_back(bench.arena.values().clone());
       }
       bench.step(step, {1, 0.01, step % 2 ? 1.0 : 0.0, 0.5});
       const at::Tensor& since = anchors[anchors.size() - (anchor == Anchor::kWindow ? 1 : 2)];
-      const at::Tensor gap = bench.arena.values() - since - bench.displacement.buffer();
+      const at::Tensor gap = bench.arena.values() - since - bench.kept();
       // Both round at every step, by half an ulp of values below 8.
       EXPECT_LT(gap.abs().max().item<double>(), 20 * 2.4e-7) << step;
-      EXPECT_GT(bench.displacement.buffer().abs().max().item<double>(), 5e-3);
+      EXPECT_GT(bench.kept().abs().max().item<double>(), 5e-3);
     }
   }
 }
@@ -129,7 +128,7 @@ TEST(Optimizer, IsAsNewAfterAReset) {
     for (int step = 0; step < 5; ++step) used.step(step);
     used.optimizer->reset();
     used.arena.values().copy_(start);
-    used.displacement.reset(used.arena);
+    used.displacement.reset();
     for (int step = 5; step < 10; ++step) {
       EXPECT_TRUE(same_bytes(used.step(step), fresh.step(step))) << spec;
     }
@@ -148,10 +147,7 @@ TEST(Optimizer, GoesOnFromASavedStateBitForBit) {
     }
     const State saved = first.state();
     second.step(77);  // must leave no trace
-    at::Tensor values = second.arena.values();
-    second.arena.load(values, "values/", saved);
-    second.displacement.load(second.arena, saved);
-    second.optimizer->load(second.arena, saved);
+    second.load(saved);
     for (int step = 10; step < 20; ++step) {
       EXPECT_TRUE(same_bytes(straight.step(step, weights), second.step(step, weights))) << spec;
     }
@@ -164,11 +160,41 @@ TEST(Optimizer, RefusesAStateThatDoesNotFit) {
   Bench bench("adam");
   State state = bench.state();
   state.values["optimizer_steps"] = std::vector<int>{1, 2, 3};
-  EXPECT_THROW(bench.optimizer->load(bench.arena, state), Error);
+  EXPECT_THROW(bench.load(state), Error);
   state.values.erase("optimizer_steps");
-  EXPECT_THROW(bench.optimizer->load(bench.arena, state), Error);
+  EXPECT_THROW(bench.load(state), Error);
   state = Bench("sgd").state();  // has no second moment
-  EXPECT_THROW(bench.optimizer->load(bench.arena, state), Error);
+  EXPECT_THROW(bench.load(state), Error);
+}
+
+/// A plain step is what `measure` and `apply` do together, whatever `moments` says.
+TEST(Optimizer, MakesAPlainStepOfEveryLayer) {
+  for (const std::string spec : {"adam:rate=0.01", "adam:rate=0.01,moments=selected",
+                                 "sgd:rate=0.1,momentum=0.9,nesterov=yes,weight_decay=0.01"}) {
+    Bench plain(spec), apart(spec);
+    for (int step = 0; step < 5; ++step) {
+      const Gradients gradients = plain.gradients(step);
+      plain.optimizer->step(gradients.pointers());
+      apart.step(gradients, {1, 1, 1, 1});
+    }
+    EXPECT_TRUE(same_bytes(plain.state(), apart.state(), "values/")) << spec;
+    EXPECT_TRUE(same_bytes(plain.state(), apart.state(), "moment1/")) << spec;
+    EXPECT_EQ(plain.state().values, apart.state().values) << spec;
+    EXPECT_TRUE(plain.kept().eq(0).all().item<bool>()) << "the displacement is not its business";
+  }
+}
+
+/// Weights are any finite numbers: a selector may scale the rate of a layer up, or turn it round.
+TEST(Optimizer, TakesWeightsAboveOneAndBelowZero) {
+  Bench whole("adam:rate=0.01"), part("adam:rate=0.01");
+  whole.step(0, {1, 1, 1, 1});
+  part.step(0, {2, -1, 1, 0.5});
+  for (const std::size_t tensor : whole.layers[0].tensors) {
+    EXPECT_TRUE(part.shift(tensor).equal(whole.shift(tensor) * 2));
+  }
+  for (const std::size_t tensor : whole.layers[1].tensors) {
+    EXPECT_TRUE(part.shift(tensor).equal(-whole.shift(tensor)));
+  }
 }
 
 TEST(Optimizer, TellsItsLearningRate) {

@@ -55,17 +55,12 @@ TEST(SelectedMoments, GiveTheSameUpdateWhenMeasuredAndWhenApplied) {
   Bench bench("adam:rate=0.01,moments=selected");
   for (int step = 0; step < 5; ++step) {
     const auto sums = bench.measure(bench.gradients(step));
-    bench.displacement.reset(bench.arena);
-    bench.optimizer->apply(bench.gradients(step), bench.displacement,
-                           std::vector<double>{1, 1, 1, 1});
+    bench.displacement.reset();
+    bench.apply(bench.gradients(step), {1, 1, 1, 1});
     for (std::size_t l = 0; l < sums.size(); ++l) {
       double applied = 0;
       for (const std::size_t tensor : bench.layers[l].tensors) {
-        applied += bench.displacement.shift(bench.arena, tensor)
-                       .to(at::kDouble)
-                       .square()
-                       .sum()
-                       .item<double>();
+        applied += bench.shift(tensor).to(at::kDouble).square().sum().item<double>();
       }
       EXPECT_NEAR(sums[l].update_sq, applied, 1e-12 * applied) << step << " " << l;
     }

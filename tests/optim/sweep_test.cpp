@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <ATen/Parallel.h>
+
 #include <tuple>
 
 #include "gala/base/random.h"
 #include "gala/optim/adam.h"
+#include "gala/optim/cpu_sweep.h"
+#include "gala/optim/host_workspace.h"
 #include "gala/optim/sgd.h"
+#include "gala/tensor/plain_sweep.h"
 #include "tests/optim/bench.h"
 
 namespace gala {
@@ -27,26 +32,31 @@ template <class Rule>
 struct Side {
   ParameterArena arena{bench_parameters(21)};
   LayerPartition layers = bench_layers(arena);
+  TorchWorkspace workspace{at::kCPU};
   Displacement displacement;
   MomentBuffers<Rule> moments;
   std::unique_ptr<gala::Sweep<Rule>> sweep;
 
-  SweepContext<Rule> context() const { return {arena, layers, moments, /*sum_values=*/true}; }
+  Side(DisplacementForm form, Anchor anchor)
+      : displacement(arena.values().const_data_ptr<float>(), arena.size(), workspace, form,
+                     anchor) {
+    for (Memory& moment : moments) moment = workspace.make(arena.size() * sizeof(float));
+  }
+  SweepContext<Rule> context() {
+    return {arena.layout(),      layers,   arena.values().mutable_data_ptr<float>(), moments,
+            /*sum_values=*/true, workspace};
+  }
   std::vector<LayerSums> measure(const Gradients& gradients, const std::vector<Rule>& rules,
                                  bool commit) {
-    const auto rows = static_cast<std::int64_t>(layers.size());
-    const at::Tensor table = at::zeros({rows, kSumColumns}, at::kDouble);
+    std::vector<double> table(layers.size() * kSumColumns);
+    constexpr float kLoss = 0;
     sweep->set_rules(rules);
-    sweep->measure(gradients, at::zeros({}), displacement, commit, table);
+    sweep->measure(gradients.pointers(), &kLoss, displacement.view(), commit, table.data());
     std::vector<LayerSums> sums;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      sums.push_back(read_sums(table.const_data_ptr<double>() + l * kSumColumns, layers[l].count));
+      sums.push_back(read_sums(table.data() + l * kSumColumns, layers[l].count));
     }
     return sums;
-  }
-
-  Side(DisplacementForm form, Anchor anchor) : displacement(arena, form, anchor) {
-    for (at::Tensor& moment : moments) moment = arena.make_buffer();
   }
 };
 
@@ -74,14 +84,14 @@ template <class Rule, class RuleOf>
 void compare(const RuleOf& rule_of, DisplacementForm form, Anchor anchor, Moments which) {
   Side<Rule> kernel(form, anchor), plain(form, anchor);
   kernel.sweep = std::make_unique<CpuSweep<Rule>>(kernel.context());
-  plain.sweep = std::make_unique<PlainSweep<Rule>>(plain.context());
+  plain.sweep = std::make_unique<PlainSweep<Rule>>(plain.context(), at::kCPU);
   const Bench source("sgd");  // for its gradients
   std::vector<std::int64_t> steps(kernel.layers.size(), 0);
   Random random(31, "weights");
   for (int step = 1; step <= 30; ++step) {
     if (step % 7 == 0) {
-      kernel.displacement.open_window(kernel.arena);
-      plain.displacement.open_window(plain.arena);
+      kernel.displacement.open_window();
+      plain.displacement.open_window();
     }
     Gradients gradients = source.gradients(step);
     if (step % 3 == 0) gradients.tensors[static_cast<std::size_t>(step) % 6] = at::Tensor();
@@ -100,15 +110,19 @@ void compare(const RuleOf& rule_of, DisplacementForm form, Anchor anchor, Moment
       ASSERT_LT(worst_difference(kernel_sums[l], plain_sums[l]), 1e-5) << step << " " << l;
     }
     for (auto* side : {&kernel, &plain}) {
-      side->sweep->apply(gradients, side->displacement, which == Moments::kSelected, weights);
+      side->sweep->apply(gradients.pointers(), side->displacement.view(),
+                         which == Moments::kSelected, weights);
     }
     ASSERT_LT(difference(kernel.arena.values(), plain.arena.values()), 1e-6) << step;
-    ASSERT_LT(difference(kernel.displacement.buffer(), plain.displacement.buffer()), 1e-6);
+    const auto apart = [&](const Memory& here, const Memory& there) {
+      return difference(kernel.arena.as_buffer(here), plain.arena.as_buffer(there));
+    };
+    ASSERT_LT(apart(kernel.displacement.buffer(), plain.displacement.buffer()), 1e-6);
     for (std::size_t k = 0; k < kernel.moments.size(); ++k) {
-      ASSERT_LT(difference(kernel.moments[k], plain.moments[k]), 1e-6) << step;
+      ASSERT_LT(apart(kernel.moments[k], plain.moments[k]), 1e-6) << step;
     }
     if (anchor == Anchor::kPrevious) {
-      ASSERT_LT(difference(kernel.displacement.recent(), plain.displacement.recent()), 1e-6);
+      ASSERT_LT(apart(kernel.displacement.recent(), plain.displacement.recent()), 1e-6);
     }
   }
 }
@@ -146,7 +160,7 @@ TEST(SweepChunks, CoverEveryTensorOnceAndInOrder) {
   const ParameterArena arena(bench_parameters(21));
   const LayerPartition layers = bench_layers(arena);
   std::vector<std::int64_t> covered(arena.entries().size(), 0);
-  for (const SweepChunk& chunk : make_chunks(arena, layers, 1000)) {
+  for (const SweepChunk& chunk : make_chunks(arena.layout(), layers, 1000)) {
     EXPECT_EQ(chunk.offset, covered[chunk.tensor]);
     EXPECT_GT(chunk.size, 0);
     covered[chunk.tensor] += chunk.size;
@@ -157,7 +171,7 @@ TEST(SweepChunks, CoverEveryTensorOnceAndInOrder) {
   for (std::size_t i = 0; i < covered.size(); ++i) {
     EXPECT_EQ(covered[i], arena.entries()[i].range.size);
   }
-  EXPECT_GT(make_chunks(arena, layers, 1000).size(), arena.entries().size());
+  EXPECT_GT(make_chunks(arena.layout(), layers, 1000).size(), arena.entries().size());
 }
 
 class Threads : public testing::Test {
@@ -208,7 +222,7 @@ TEST(Measure, ChangesNothingWhereTheLossOrAGradientIsNotFinite) {
 
 TEST(Measure, SumsNoParametersWhereNobodyAsks) {
   Bench bench("adam");
-  bench.optimizer->attach(bench.arena, bench.layers, /*sum_values=*/false);
+  bench.attach(/*sum_values=*/false);
   const auto sums = bench.measure(bench.gradients(1));
   for (const LayerSums& row : sums) {
     EXPECT_EQ(row.value_sq, 0);
@@ -238,13 +252,13 @@ TEST(Sums, AreThoseOfTheFloatUpdateAndDisplacement) {
     for (std::size_t i = 0; i < gradients.tensors.size(); ++i) {
       bench.arena.view(gradient, i).copy_(gradients.tensors[i]);
     }
-    const at::Tensor shift = bench.displacement.buffer().clone();
+    const at::Tensor shift = bench.kept().clone();
     const at::Tensor value = bench.arena.values().clone();
     const auto sums = bench.measure(gradients);
     // Applied once to a displacement of zero, the update is the displacement.
-    bench.displacement.reset(bench.arena);
-    bench.optimizer->apply(gradients, bench.displacement, std::vector<double>{1, 1, 1, 1});
-    const at::Tensor& update = bench.displacement.buffer();
+    bench.displacement.reset();
+    bench.apply(gradients, {1, 1, 1, 1});
+    const at::Tensor update = bench.kept();
     for (std::size_t l = 0; l < sums.size(); ++l) {
       const auto near = [&](double sum, const at::Tensor& a, const at::Tensor& b, double scale) {
         const auto expected = static_cast<double>(dot(bench.arena, bench.layers[l], a, b));

@@ -13,7 +13,7 @@ LayerSums with_gradient(double gradient, double value) {
 
 TEST(AutoRgn, DividesRelativeGradientNormsByTheLargest) {
   AutoRgnSelector selector({});
-  const ProposalMaker maker({with_gradient(1, 2), with_gradient(3, 3), with_gradient(1, 10)});
+  ProposalMaker maker({with_gradient(1, 2), with_gradient(3, 3), with_gradient(1, 10)});
   const auto weights = selector.select(maker.at_step(2));
   EXPECT_DOUBLE_EQ(weights[0], 0.5);
   EXPECT_DOUBLE_EQ(weights[1], 1);

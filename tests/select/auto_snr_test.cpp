@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gala/base/error.h"
+#include "gala/optim/host_workspace.h"
 #include "tests/select/proposal_maker.h"
 
 namespace gala {
@@ -28,13 +29,13 @@ TEST(AutoSnr, ComparesTheScoreOverChannelsWithTheThreshold) {
   const std::vector<std::vector<double>> noisy = {{1, -1, 2}, {-1, 2, -1}};
   const at::Tensor gradient = at::tensor({1.0F, -1.0F, 2.0F, -1.0F, 2.0F, -1.0F}).reshape({2, 3});
   const double score = score_over_channels(noisy);
-  const ProposalMaker maker({layer_sums(1)}, {gradient});
+  ProposalMaker maker({layer_sums(1)}, {gradient});
   EXPECT_EQ(AutoSnrSelector({.threshold = score * 0.999}).select(maker.at_step(1)), (Weights{1}));
   EXPECT_EQ(AutoSnrSelector({.threshold = score * 1.001}).select(maker.at_step(1)), (Weights{0}));
 }
 
 TEST(AutoSnr, TakesAConstantGradientAsPureSignal) {
-  const ProposalMaker maker(
+  ProposalMaker maker(
       {layer_sums(1), layer_sums(1)},
       {at::full({2, 3}, 0.5F), at::tensor({3.0F, 0.0F, 0.0F, -3.0F, 0.0F, 0.0F}).reshape({2, 3})});
   EXPECT_EQ(AutoSnrSelector({}).select(maker.at_step(1)), (Weights{1, 0}));
@@ -75,11 +76,46 @@ TEST(AutoSnr, GoesOnFromItsState) {
                       {at::full({2, 3}, 1.0F), at::full({2, 3}, 1.0F)});
   first.select(maker.at_step(1));
   State state;
-  first.save(state);
-  second.load(state);
+  StateArchive saving(maker.arena(), state);
+  first.remember(saving);
+  const State saved = state;
+  StateArchive loading(maker.arena(), saved);
+  second.remember(loading);
   maker.gradients().tensors = {at::full({2, 3}, 1.1F), at::full({2, 3}, -1.0F)};
   EXPECT_EQ(second.select(maker.at_step(2)), first.select(maker.at_step(2)));
   EXPECT_EQ(second.select(maker.at_step(2)), (Weights{1, 0}));
+}
+
+/// Without LibTorch the scores are the same.
+TEST(AutoSnr, ScoresAlikeInAnyWorkspace) {
+  at::manual_seed(5);
+  const at::Tensor conv = at::randn({4, 3, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast);
+  const std::vector<NamedTensor> named{{"conv", conv},
+                                       {"flat", at::randn({7})},
+                                       {"one", at::randn({1, 5})},
+                                       {"turned", at::randn({3, 4}).t()},
+                                       {"number", at::randn({})}};
+  const ParameterArena arena(named);
+  Gradients gradients;
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    gradients.tensors.push_back(at::empty_like(arena.leaf(i).detach()).normal_());
+  }
+  TorchWorkspace torch(at::kCPU);
+  HostWorkspace host(2);
+  const auto pointers = gradients.pointers();
+  const auto expected = torch.signal_over_rows(arena.layout(), pointers, 1e-8);
+  const auto found = host.signal_over_rows(arena.layout(), pointers, 1e-8);
+  ASSERT_EQ(found.size(), named.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-5 * expected[i]) << named[i].name;
+  }
+  std::vector<Memory> buffers;
+  for (int k = 0; k < 3; ++k) buffers.push_back(hold(arena.make_buffer().normal_()));
+  const auto over_buffers = torch.signal_over_buffers(arena.layout(), buffers, 1e-8);
+  const auto on_host = host.signal_over_buffers(arena.layout(), buffers, 1e-8);
+  for (std::size_t i = 0; i < on_host.size(); ++i) {
+    EXPECT_NEAR(on_host[i], over_buffers[i], 1e-4 * over_buffers[i]) << named[i].name;
+  }
 }
 
 TEST(AutoSnr, RefusesOptionsOutOfRange) {

@@ -16,44 +16,44 @@ constexpr double kDegree = std::numbers::pi / 180;
 
 TEST(Gala, MovesEveryLayerALittleWhenAWindowOpens) {
   GalaSelector selector({});
-  const ProposalMaker maker({layer_sums(1), layer_sums(2)});
+  ProposalMaker maker({layer_sums(1), layer_sums(2)});
   EXPECT_EQ(selector.select(maker.at_step(1)), (Weights{0.01, 0.01}));
 }
 
 TEST(Gala, MovesTheBestAlignedLayerAlone) {
   GalaSelector selector({});
-  const ProposalMaker maker({layer_sums(1, 1, 80 * kDegree), layer_sums(1, 1, 10 * kDegree),
-                             layer_sums(1, 1, 45 * kDegree)});
+  ProposalMaker maker({layer_sums(1, 1, 80 * kDegree), layer_sums(1, 1, 10 * kDegree),
+                       layer_sums(1, 1, 45 * kDegree)});
   EXPECT_EQ(selector.select(maker.at_step(2)), (Weights{0, 1, 0}));
 }
 
 // The paper's example: for a large displacement alignment wins, for a small one magnitude.
 TEST(Gala, WeighsAlignmentAgainstMagnitudeAsThePaperSays) {
   GalaSelector selector({.threshold = 0.5});
-  const ProposalMaker large({layer_sums(1, 10, 30 * kDegree), layer_sums(3, 10, 60 * kDegree)});
+  ProposalMaker large({layer_sums(1, 10, 30 * kDegree), layer_sums(3, 10, 60 * kDegree)});
   EXPECT_EQ(selector.select(large.at_step(2)), (Weights{1, 0}));
-  const ProposalMaker small({layer_sums(1, 0.5, 30 * kDegree), layer_sums(3, 0.5, 60 * kDegree)});
+  ProposalMaker small({layer_sums(1, 0.5, 30 * kDegree), layer_sums(3, 0.5, 60 * kDegree)});
   EXPECT_EQ(selector.select(small.at_step(2)), (Weights{0, 1}));
 }
 
 TEST(Gala, FreezesALayerWhoseUpdateTurnsBack) {
   GalaSelector selector({});
-  const ProposalMaker maker({layer_sums(1, 10, 170 * kDegree), layer_sums(1, 10, 120 * kDegree)});
+  ProposalMaker maker({layer_sums(1, 10, 170 * kDegree), layer_sums(1, 10, 120 * kDegree)});
   EXPECT_EQ(selector.select(maker.at_step(2)), (Weights{0, 0}));
 }
 
 TEST(Gala, AsksForMoreThanTheThreshold) {
   // β = 60° and T = u: cos α = cos 30°.
   const double cosine_30 = std::sqrt(3) / 2;
-  const ProposalMaker maker({layer_sums(1, 1, 60 * kDegree)});
+  ProposalMaker maker({layer_sums(1, 1, 60 * kDegree)});
   EXPECT_EQ(GalaSelector({.threshold = cosine_30 - 1e-9}).select(maker.at_step(2)), (Weights{1}));
   EXPECT_EQ(GalaSelector({.threshold = cosine_30 + 1e-9}).select(maker.at_step(2)), (Weights{0}));
 }
 
 TEST(Gala, MovesAllLayersAboveTheThresholdInModeMultiple) {
   GalaSelector selector({.threshold = 0.9, .mode = GalaMode::kMultiple});
-  const ProposalMaker maker({layer_sums(1, 1, 10 * kDegree), layer_sums(1, 1, 90 * kDegree),
-                             layer_sums(1, 1, 20 * kDegree)});
+  ProposalMaker maker({layer_sums(1, 1, 10 * kDegree), layer_sums(1, 1, 90 * kDegree),
+                       layer_sums(1, 1, 20 * kDegree)});
   EXPECT_EQ(selector.select(maker.at_step(2)), (Weights{1, 0, 1}));
 }
 
@@ -67,7 +67,7 @@ TEST(Gala, BreaksTiesByTheLargerUpdateThenByOrder) {
 }
 
 TEST(Gala, TreatsNearCosinesAsATieWhenToldTo) {
-  const ProposalMaker maker({layer_sums(1, 1, 10 * kDegree), layer_sums(5, 5, 11 * kDegree)});
+  ProposalMaker maker({layer_sums(1, 1, 10 * kDegree), layer_sums(5, 5, 11 * kDegree)});
   EXPECT_EQ(GalaSelector({}).select(maker.at_step(2)), (Weights{1, 0}));
   EXPECT_EQ(GalaSelector({.tie = 0.01}).select(maker.at_step(2)), (Weights{0, 1}));
 }
@@ -86,14 +86,14 @@ TEST(Gala, OpensWithTheChosenLayerAloneWhenToldTo) {
 
 TEST(Gala, ScalesTheOpeningByAnAbsoluteRate) {
   GalaSelector selector({.opening_rate = 1e-5});
-  const ProposalMaker maker({layer_sums(1)});
+  ProposalMaker maker({layer_sums(1)});
   EXPECT_DOUBLE_EQ(selector.select(maker.at_step(1, 1e-3))[0], 0.01);
   EXPECT_DOUBLE_EQ(selector.select(maker.at_step(1, 1e-6))[0], 1);
 }
 
 TEST(Gala, RampsTheOpeningLinearly) {
   GalaSelector selector({.opening_scale = 1, .opening_steps = 3, .opening_ramp = true});
-  const ProposalMaker maker({layer_sums(1), layer_sums(1, 1, 90 * kDegree)});
+  ProposalMaker maker({layer_sums(1), layer_sums(1, 1, 90 * kDegree)});
   for (int step = 1; step <= 3; ++step) {
     EXPECT_EQ(selector.select(maker.at_step(step)), (Weights{step / 4.0, step / 4.0}));
   }

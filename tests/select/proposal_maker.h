@@ -1,11 +1,16 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gala/select/selector.h"
+#include "gala/tensor/arena.h"
+#include "gala/tensor/state_archive.h"
+#include "gala/tensor/torch_workspace.h"
 
 namespace gala {
 
@@ -22,9 +27,14 @@ class ProposalMaker {
     gradients_.tensors.resize(sums_.size());
   }
 
-  Proposal at_step(std::int64_t window_step, double learning_rate = 1e-3) const {
-    return {layers_, sums_, {window_step, window_step}, learning_rate, gradients_, arena_};
+  Proposal at_step(std::int64_t window_step, double learning_rate = 1e-3) {
+    pointers_ = gradients_.pointers();
+    return {layers_,   sums_,      {window_step, window_step}, learning_rate, arena_.layout(),
+            pointers_, *workspace_};
   }
+  /// Another workspace than LibTorch's.
+  void work_in(std::unique_ptr<Workspace> workspace) { workspace_ = std::move(workspace); }
+  const ParameterArena& arena() const { return arena_; }
   const LayerPartition& layers() const { return layers_; }
   Gradients& gradients() { return gradients_; }
 
@@ -43,6 +53,8 @@ class ProposalMaker {
   ParameterArena arena_;
   LayerPartition layers_;
   Gradients gradients_;
+  std::vector<const float*> pointers_;
+  std::unique_ptr<Workspace> workspace_ = std::make_unique<TorchWorkspace>(at::kCPU);
 };
 
 /// Sums of a layer whose update has norm `u` and whose displacement has norm `t` at angle `beta`.

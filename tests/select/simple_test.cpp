@@ -27,21 +27,21 @@ TEST(None, MovesNothingAndSaysSo) {
 }
 
 TEST(Fixed, MovesTheNamedLayers) {
-  const auto maker = three_layers();
+  auto maker = three_layers();
   const auto selector = make_selector(Spec::parse("fixed:layers=\"a,c\""), 0);
   selector->attach(maker.layers());
   EXPECT_EQ(selector->select(maker.at_step(1)), (Weights{1, 0, 1}));
 }
 
 TEST(Fixed, RefusesAPatternThatFitsNoLayer) {
-  const auto maker = three_layers();
+  auto maker = three_layers();
   const auto selector = make_selector(Spec::parse("fixed:layers=block9"), 0);
   EXPECT_THROW(selector->attach(maker.layers()), ConfigError);
   EXPECT_THROW(make_selector(Spec::parse("fixed:layers=\",\""), 0), ConfigError);
 }
 
 TEST(Random, ChoosesOneLayerAStepEvenly) {
-  const auto maker = three_layers();
+  auto maker = three_layers();
   const auto selector = make_selector({"random", {}}, 1);
   std::vector<int> counts(3);
   for (int i = 0; i < 3000; ++i) {
@@ -57,7 +57,7 @@ TEST(Random, ChoosesOneLayerAStepEvenly) {
 }
 
 TEST(Random, DependsOnItsSeedAndGoesOnFromItsState) {
-  const auto maker = three_layers();
+  auto maker = three_layers();
   const auto draws = [&](Selector& selector) {
     std::vector<Weights> all;
     for (int i = 0; i < 20; ++i) all.push_back(selector.select(maker.at_step(2)));
@@ -69,16 +69,19 @@ TEST(Random, DependsOnItsSeedAndGoesOnFromItsState) {
   EXPECT_EQ(draws(*second), drawn);
   EXPECT_NE(draws(*other), drawn);
   State state;
-  first->save(state);
+  StateArchive saving(maker.arena(), state);
+  first->remember(saving);
+  const State saved = state;
   const auto next = draws(*first);
-  other->load(state);
+  StateArchive loading(maker.arena(), saved);
+  other->remember(loading);
   EXPECT_EQ(draws(*other), next);
   first->reset();
   EXPECT_EQ(draws(*first), drawn);
 }
 
 TEST(Random, DrawsByRunWhereItIsAskedTo) {
-  const auto maker = three_layers();
+  auto maker = three_layers();
   const auto draws = [&](const char* spec, const std::string& run) {
     const auto selector = make_selector(Spec::parse(spec), 1);
     selector->name_run(run);

@@ -1,4 +1,4 @@
-#include "gala/tensor/layer_sums.h"
+#include "gala/layer/layer_sums.h"
 
 #include <algorithm>
 #include <cmath>

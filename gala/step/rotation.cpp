@@ -1,4 +1,4 @@
-#include "gala/adapt/rotation.h"
+#include "gala/step/rotation.h"
 
 #include <fmt/format.h>
 

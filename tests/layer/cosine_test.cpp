@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "gala/base/random.h"
-#include "gala/tensor/layer_sums.h"
+#include "gala/layer/layer_sums.h"
 
 namespace gala {
 namespace {

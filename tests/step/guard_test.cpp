@@ -1,4 +1,4 @@
-#include "gala/adapt/guard.h"
+#include "gala/step/guard.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/random.h"
-#include "gala/model/classes.h"
+#include "gala/step/health.h"
 
 namespace gala {
 namespace {

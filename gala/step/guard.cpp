@@ -1,4 +1,4 @@
-#include "gala/adapt/guard.h"
+#include "gala/step/guard.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gala/base/error.h"
-#include "gala/model/classes.h"
+#include "gala/step/health.h"
 
 namespace gala {
 namespace {

@@ -1,8 +1,18 @@
-#include "gala/adapt/step_record.h"
+#include "gala/step/step_record.h"
 
 #include <algorithm>
 
 namespace gala {
+
+StepTimes& StepTimes::operator+=(const StepTimes& other) {
+  copy += other.copy;
+  forward += other.forward;
+  backward += other.backward;
+  measure += other.measure;
+  select += other.select;
+  apply += other.apply;
+  return *this;
+}
 
 std::vector<std::size_t> StepRecord::selected() const {
   std::vector<std::size_t> indices;

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "gala/tensor/layer.h"
+#include "gala/layer/layer.h"
 
 namespace gala {
 
@@ -24,6 +24,7 @@ struct StepTimes {
   double select = 0;
   double apply = 0;
 
+  StepTimes& operator+=(const StepTimes& other);
   double total() const { return copy + forward + backward + measure + select + apply; }
 };
 

@@ -1,8 +1,12 @@
-#include "gala/tensor/displacement.h"
+#include "gala/step/displacement.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+
+#include "gala/tensor/arena.h"
+#include "gala/tensor/state_archive.h"
+#include "gala/tensor/torch_workspace.h"
 
 namespace gala {
 namespace {
@@ -19,6 +23,27 @@ std::vector<NamedTensor> parameters() {
 Vector to_vector(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.detach().contiguous().flatten();
   return {flat.const_data_ptr<float>(), flat.const_data_ptr<float>() + flat.numel()};
+}
+
+Displacement make(const ParameterArena& arena, Workspace& workspace, DisplacementForm form,
+                  Anchor anchor) {
+  return {arena.values().const_data_ptr<float>(), arena.size(), workspace, form, anchor};
+}
+
+/// Adds an applied update, as the passes do.
+void add(const ParameterArena& arena, const Displacement& displacement, std::size_t tensor,
+         const at::Tensor& delta) {
+  const DisplacementView view = displacement.view();
+  if (view.difference) return;
+  arena.view(arena.as_buffer(displacement.buffer()), tensor).add_(delta);
+  if (view.recent) arena.view(arena.as_buffer(displacement.recent()), tensor).add_(delta);
+}
+
+/// TD of one tensor, as the passes see it.
+at::Tensor shift(const ParameterArena& arena, const Displacement& displacement,
+                 std::size_t tensor) {
+  const at::Tensor part = arena.view(arena.as_buffer(displacement.buffer()), tensor);
+  return displacement.view().difference ? arena.view(arena.values(), tensor) - part : part;
 }
 
 /// All that ever happened to one tensor, and TD computed from it anew each time.
@@ -49,7 +74,8 @@ class DisplacementIn : public testing::TestWithParam<Combination> {
   DisplacementForm form = std::get<0>(GetParam());
   Anchor anchor = std::get<1>(GetParam());
   ParameterArena arena{parameters()};
-  Displacement displacement{arena, form, anchor};
+  TorchWorkspace workspace{at::kCPU};
+  Displacement displacement = make(arena, workspace, form, anchor);
   std::vector<History> histories;
 
   void SetUp() override { start_histories(); }
@@ -63,20 +89,20 @@ class DisplacementIn : public testing::TestWithParam<Combination> {
     for (std::size_t t = 0; t < 2; ++t) {
       const at::Tensor delta = at::randn_like(arena.leaf(t)).detach() * 1e-3;
       arena.view(arena.values(), t).add_(delta);
-      displacement.add(arena, t, delta);
+      add(arena, displacement, t, delta);
       histories[t].deltas.push_back(to_vector(delta));
       histories[t].values.push_back(to_vector(arena.leaf(t)));
     }
   }
 
   void open_window() {
-    displacement.open_window(arena);
+    displacement.open_window();
     for (History& history : histories) history.openings.push_back(history.deltas.size());
   }
 
   void expect_agreement(const Displacement& given) {
     for (std::size_t t = 0; t < 2; ++t) {
-      EXPECT_EQ(to_vector(given.shift(arena, t)), histories[t].shift(form, anchor));
+      EXPECT_EQ(to_vector(shift(arena, given, t)), histories[t].shift(form, anchor));
     }
   }
 };
@@ -92,17 +118,17 @@ TEST_P(DisplacementIn, SeveralWindowsAgreesWithTheHistory) {
     expect_agreement(displacement);
   }
   EXPECT_EQ(displacement.form(), form);
-  EXPECT_EQ(displacement.recent().defined(), anchor == Anchor::kPrevious);
+  EXPECT_EQ(static_cast<bool>(displacement.recent()), anchor == Anchor::kPrevious);
 }
 
 TEST_P(DisplacementIn, AResetStartsAnew) {
   for (int i = 0; i < 3; ++i) step();
   open_window();
   step();
-  displacement.reset(arena);
+  displacement.reset();
   start_histories();
   expect_agreement(displacement);
-  EXPECT_EQ(to_vector(displacement.shift(arena, 0)), Vector(48, 0.0F));
+  EXPECT_EQ(to_vector(shift(arena, displacement, 0)), Vector(48, 0.0F));
   step();
   open_window();
   step();
@@ -114,12 +140,15 @@ TEST_P(DisplacementIn, ASavedStateGoesOn) {
   open_window();
   step();
   State state;
-  displacement.save(arena, state);
+  StateArchive saving(arena, state);
+  displacement.remember(saving);
   EXPECT_EQ(state.tensors.size(), anchor == Anchor::kPrevious ? 4u : 2u);
   EXPECT_TRUE(state.tensors.contains("displacement/weight"));
 
-  Displacement loaded(arena, form, anchor);
-  loaded.load(arena, state);
+  Displacement loaded = make(arena, workspace, form, anchor);
+  const State saved = state;
+  StateArchive loading(arena, saved);
+  loaded.remember(loading);
   expect_agreement(loaded);
   std::swap(displacement, loaded);
   step();
@@ -142,14 +171,16 @@ INSTANTIATE_TEST_SUITE_P(FormsAndAnchors, DisplacementIn,
 
 TEST(Displacement, KeepsStepsTooSmallForTheParameterOnlyAsASum) {
   const ParameterArena arena(std::vector<NamedTensor>{{"scale", at::ones({3})}});
-  Displacement sum(arena, DisplacementForm::kSum, Anchor::kWindow);
-  Displacement difference(arena, DisplacementForm::kDifference, Anchor::kWindow);
+  TorchWorkspace workspace(at::kCPU);
+  const Displacement sum = make(arena, workspace, DisplacementForm::kSum, Anchor::kWindow);
+  const Displacement difference =
+      make(arena, workspace, DisplacementForm::kDifference, Anchor::kWindow);
   const at::Tensor delta = at::full({3}, 5e-8F);
   arena.view(arena.values(), 0).add_(delta);
-  sum.add(arena, 0, delta);
-  difference.add(arena, 0, delta);
-  EXPECT_TRUE(sum.shift(arena, 0).equal(delta));
-  EXPECT_TRUE(difference.shift(arena, 0).equal(at::zeros({3})));
+  add(arena, sum, 0, delta);
+  add(arena, difference, 0, delta);
+  EXPECT_TRUE(shift(arena, sum, 0).equal(delta));
+  EXPECT_TRUE(shift(arena, difference, 0).equal(at::zeros({3})));
 }
 
 }  // namespace

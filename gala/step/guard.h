@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gala/base/options.h"
+#include "gala/step/health.h"
 
 namespace gala {
 
@@ -50,18 +51,6 @@ struct GuardOptions {
     option("to", &GuardOptions::to, "where `rollback` goes");
     option("events", &GuardOptions::events, "file for health events, JSON lines");
   }
-};
-
-/// What the guard sees of a batch: no label, no domain.
-struct BatchHealth {
-  std::vector<std::int64_t> predictions;  ///< kNoClass where the answer is not finite
-  double entropy_sum = 0;                 ///< of the finite answers' softmax, in nats
-  double update_norm = 0;                 ///< of what was applied, largest over the batch's steps
-  std::int64_t refused = 0;               ///< steps refused
-  std::int64_t steps = 0;                 ///< all steps, refused ones included
-  std::int64_t not_finite = 0;  ///< answers that are not finite where the source model's are
-  std::int64_t broken = 0;  ///< images the source model cannot answer: they excuse refused steps
-  bool lost = false;        ///< an update was so large that nothing of the source is left
 };
 
 /// One judgement.

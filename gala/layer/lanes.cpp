@@ -1,4 +1,4 @@
-#include "gala/tensor/lanes.h"
+#include "gala/layer/lanes.h"
 
 namespace gala {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "gala/adapt/step_record.h"
+#include "gala/step/step_record.h"
 
 namespace gala {
 
