@@ -1,7 +1,25 @@
 # Everything the project stands on. LibTorch is found through CMAKE_PREFIX_PATH, the variable
 # GALA_TORCH of the environment, or what tools/bootstrap chose; the rest through the system or
 # through GALA_EXTRA_INCLUDE (header-only packages).
-set(GALA_EXTRA_INCLUDE "" CACHE PATH "A folder with the headers of CLI11, nlohmann-json and toml++")
+set(GALA_EXTRA_INCLUDE "" CACHE PATH "A folder with the headers of CLI11, nlohmann-json, toml++ and, for the numeric heart alone, {fmt}")
+
+find_package(Threads REQUIRED)
+# Linked by the compiler's flag, not by the library's path: at run time it must be the one that LibTorch
+# loads. Without it at::parallel_for runs serially.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+target_compile_options(gala_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)
+
+# gala_find_header(NAME HEADER): header-only packages are asked for by header, since not every
+# distribution ships their CMake files.
+macro(gala_find_header name header)
+  find_path(${name}_INCLUDE_DIR ${header} HINTS ${GALA_EXTRA_INCLUDE} REQUIRED)
+endmacro()
+gala_find_header(NLOHMANN_JSON nlohmann/json.hpp)
+
+if(GALA_CORE_ONLY)
+  gala_find_header(GALA_FMT fmt/format.h)
+  return()
+endif()
 
 if(NOT "$ENV{GALA_TORCH}" STREQUAL "")
   list(APPEND CMAKE_PREFIX_PATH $ENV{GALA_TORCH} $ENV{GALA_TORCH}/share/cmake
@@ -14,20 +32,8 @@ include(GalaTorch)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(Threads REQUIRED)
-# at::parallel_for runs serially in code compiled without OpenMP. Linked by the compiler's flag, not
-# by the library's path: at run time it must be the one that LibTorch loads.
-find_package(OpenMP REQUIRED COMPONENTS CXX)
-target_compile_options(gala_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)
-
-# The header-only packages are asked for by header, since not every distribution ships their
-# CMake files.
-foreach(entry IN ITEMS "NLOHMANN_JSON|nlohmann/json.hpp" "CLI11|CLI/CLI.hpp" "TOMLPLUSPLUS|toml++/toml.h")
-  string(REPLACE "|" ";" entry "${entry}")
-  list(GET entry 0 name)
-  list(GET entry 1 header)
-  find_path(${name}_INCLUDE_DIR ${header} HINTS ${GALA_EXTRA_INCLUDE} REQUIRED)
-endforeach()
+gala_find_header(CLI11 CLI/CLI.hpp)
+gala_find_header(TOMLPLUSPLUS toml++/toml.h)
 
 # {fmt} comes as headers with LibTorch. They get a folder of their own, so that the numeric heart sees
 # them and nothing else of LibTorch.

@@ -127,7 +127,9 @@ at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) 
   int first = kNoStage;
   if (options_.predict == PredictWith::kAfter && !steps.empty()) {
     for (const std::size_t layer : steps.back().selected()) first = std::min(first, stages_[layer]);
+    if (!after_step_.empty() && !steps.back().refused) first = 0;  // anything may have changed
   }
+  if (first == kNoStage && !readout_) return logits;
   const PassRunner::Apart apart;
   if (first != kNoStage) logits = model_.forward_again(frame.output, frame.images, first).logits;
   return readout_ ? readout_->correct(logits) : logits;
