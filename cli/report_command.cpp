@@ -26,17 +26,18 @@ constexpr char kFooter[] =
     "Reads a store that `gala run` filled, or a trace that `gala adapt --trace`\n"
     "wrote, and runs nothing. html is one page that needs no other file and no\n"
     "network; md, latex, csv and json print the same tables to standard output, or\n"
-    "to --out.\n"
+    "to --out; svg draws one stream: the errors over it, and the layers that moved.\n"
     "\n"
     "Examples:\n"
     "  gala report results --out report.html\n"
     "  gala report results --format latex --rule training_domain\n"
+    "  gala report results --format svg --chart \"CIFAR-10-C, SHOT\" --out stream.svg\n"
     "  gala report steps.jsonl --out steps.html";
 
 ReportFormat format_of(const std::string& name) {
   ReportFormat format{};
   if (!parse_value(name, format)) {
-    fail<ConfigError>("--format {}: known are html, md, latex, csv and json", name);
+    fail<ConfigError>("--format {}: known are html, md, latex, csv, json and svg", name);
   }
   return format;
 }
@@ -79,7 +80,7 @@ void add_report_command(CLI::App& program) {
   command->add_option("input", flags->input, "folder of records, or a trace")
       ->required()
       ->type_name("STORE|TRACE");
-  command->add_option("--format", flags->format, "html, md, latex, csv or json")
+  command->add_option("--format", flags->format, "html, md, latex, csv, json or svg")
       ->capture_default_str()
       ->type_name("NAME");
   command
@@ -97,6 +98,10 @@ void add_report_command(CLI::App& program) {
   command
       ->add_option("--norm", flags->choice.norm, "md, latex: norm mode, where a plan has several")
       ->type_name("MODE");
+  command
+      ->add_option("--chart", flags->choice.chart,
+                   "svg: which stream and loss, as the page names them [the first]")
+      ->type_name("NAME");
   command->footer(kFooter);
   command->callback([flags] { write_report(*flags); });
 }

@@ -17,7 +17,10 @@ install(
 set_target_properties(gala_cli PROPERTIES INSTALL_RPATH ${TORCH_INSTALL_PREFIX}/lib)
 install(TARGETS gala_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # What `gala demo` shows.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/assets DESTINATION ${CMAKE_INSTALL_DATADIR}/gala)
+install(
+  DIRECTORY ${PROJECT_SOURCE_DIR}/assets
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/gala
+  PATTERN "*.svg" EXCLUDE)
 
 install(
   EXPORT galaTargets

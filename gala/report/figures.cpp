@@ -22,35 +22,6 @@ std::string title_of(const ShownRun& shown) {
                      shown.loss.empty() ? "" : ", ", shown.loss);
 }
 
-/// One chart for each stream and loss: all methods over time.
-Figure time_figure(const std::vector<Record>& records, const std::vector<ShownRun>& shown) {
-  Figure figure{"time",
-                "Error over the stream",
-                "Error of the answers while the stream passes, all methods of a loss together; "
-                "dashed lines are the borders between domains.",
-                {}};
-  for (const ShownRun& first : shown) {
-    if (first.loss.empty() || first.record->over_time.borders.size() < 2) continue;
-    const std::string label = title_of(first);
-    const bool there = std::any_of(figure.charts.begin(), figure.charts.end(),
-                                   [&](const Chart& chart) { return chart.label == label; });
-    if (there || figure.charts.size() == kMostCharts) continue;
-    Chart chart{.label = label, .name_of_template = "time", .wide = true};
-    std::vector<std::string> methods;
-    for (const ShownRun& run : shown) {
-      if (run.data != first.data || run.table != first.table ||
-          (!run.loss.empty() && run.loss != first.loss)) {
-        continue;
-      }
-      methods.push_back(run.name);
-      chart.runs.push_back({run.name, index_of(records, run.record)});
-    }
-    chart.colours = method_colours(methods);
-    figure.charts.push_back(std::move(chart));
-  }
-  return figure;
-}
-
 /// GALA's runs, one for each stream and loss.
 std::vector<const ShownRun*> gala_runs(const std::vector<ShownRun>& shown) {
   std::vector<const ShownRun*> runs;
@@ -173,6 +144,34 @@ std::vector<ShownRun> shown_runs(const std::vector<TableSet>& tables) {
     if (!set.variants.front().of_paper) add_shown(set.variants.front(), shown);
   }
   return shown;
+}
+
+Figure time_figure(const std::vector<Record>& records, const std::vector<ShownRun>& shown) {
+  Figure figure{"time",
+                "Error over the stream",
+                "Error of the answers while the stream passes, all methods of a loss together; "
+                "dashed lines are the borders between domains.",
+                {}};
+  for (const ShownRun& first : shown) {
+    if (first.loss.empty() || first.record->over_time.borders.size() < 2) continue;
+    const std::string label = title_of(first);
+    const bool there = std::any_of(figure.charts.begin(), figure.charts.end(),
+                                   [&](const Chart& chart) { return chart.label == label; });
+    if (there || figure.charts.size() == kMostCharts) continue;
+    Chart chart{.label = label, .name_of_template = "time", .wide = true};
+    std::vector<std::string> methods;
+    for (const ShownRun& run : shown) {
+      if (run.data != first.data || run.table != first.table ||
+          (!run.loss.empty() && run.loss != first.loss)) {
+        continue;
+      }
+      methods.push_back(run.name);
+      chart.runs.push_back({run.name, index_of(records, run.record)});
+    }
+    chart.colours = method_colours(methods);
+    figure.charts.push_back(std::move(chart));
+  }
+  return figure;
 }
 
 std::vector<Figure> store_figures(const std::vector<Record>& records,

@@ -70,5 +70,7 @@ struct ShownRun {
 /// The first run of every cell that has one; of the paper's Tables 1 to 3, and where these are empty
 /// of all others.
 std::vector<ShownRun> shown_runs(const std::vector<TableSet>& tables);
+/// One chart for each stream and loss: the error of all methods over time.
+Figure time_figure(const std::vector<Record>& records, const std::vector<ShownRun>& shown);
 
 }  // namespace gala

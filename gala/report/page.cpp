@@ -211,7 +211,7 @@ std::string head_html(const std::string& title, const std::string& script) {
 
 std::string make_page(const PageContent& content) {
   if (const std::string problem = page_assets_problem(); !problem.empty()) {
-    fail<ConfigError>("HTML pages cannot be made: {}. --format md, latex, csv and json work",
+    fail<ConfigError>("HTML pages cannot be made: {}. --format md, latex, csv, json and svg work",
                       problem);
   }
   Cells cells;

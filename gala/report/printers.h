@@ -7,10 +7,12 @@
 
 namespace gala {
 
-/// Which tables are printed, and which variant of each; empty is all, or the first.
+/// Which tables are printed, and which variant of each; which stream is drawn. Empty is all, or the
+/// first.
 struct PrintChoice {
   std::string rule = {}, norm = {};
   std::vector<std::string> tables = {};  ///< by id
+  std::string chart = {};                ///< a stream and a loss, as `time_figure` names them
 };
 
 /// Markdown, a heading a table. Tables of which nothing was run are one line.

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "gala/base/error.h"
+#include "gala/protocol/metrics.h"
 #include "gala/protocol/store.h"
+#include "gala/report/picture.h"
 
 namespace gala {
 namespace {
@@ -91,10 +93,47 @@ std::string store_page(const Store& store, std::vector<TableSet> tables) {
   return make_page(content);
 }
 
+/// The stream that was asked for, or the first: all methods, and the layers of the one that chooses by
+/// its cosines.
+Picture store_picture(const std::vector<Record>& records, const std::vector<TableSet>& tables,
+                      const std::string& label) {
+  const std::vector<Chart> charts = time_figure(records, shown_runs(tables)).charts;
+  if (charts.empty()) fail<ConfigError>("no run here has answers over a stream of several domains");
+  const auto chart = label.empty()
+                         ? charts.begin()
+                         : std::find_if(charts.begin(), charts.end(),
+                                        [&](const Chart& known) { return known.label == label; });
+  if (chart == charts.end()) {
+    std::vector<std::string> known;
+    for (const Chart& other : charts) known.push_back('"' + other.label + '"');
+    fail<ConfigError>("there is no chart \"{}\" (there are: {})", label, fmt::join(known, ", "));
+  }
+  Picture picture{.title = chart->label};
+  for (std::size_t i = 0; i < chart->runs.size(); ++i) {
+    const Record& run = records[chart->runs[i].run];
+    const std::string& name = chart->runs[i].label;
+    // A picture stands alone: the paper's word for the source model would explain nothing.
+    picture.lines.push_back(
+        {plain_row(name) == "erm" ? "Source model" : name, chart->colours["range"][i], &run});
+    if (picture.choices == nullptr && run.steps > 0 && chooses_by_cosine(run)) {
+      picture.mover = name;
+      picture.choices = &run;
+    }
+  }
+  return picture;
+}
+
+Picture trace_picture(const AdaptTrace& trace) {
+  return {.title = trace.run.labels.row,
+          .lines = {{"error", method_colours({"GALA"})["range"][0], &trace.run}},
+          .choices = &trace.run};
+}
+
 std::string trace_report(const std::filesystem::path& path, ReportFormat format,
                          const PrintChoice& choice) {
   const std::vector<AdaptTrace> traces = {read_adapt_trace(path)};
   const AdaptTrace& trace = traces.front();
+  if (format == ReportFormat::kSvg) return to_svg(trace_picture(trace));
   const std::vector<TableSet> tables = {{"trace", {trace_table(trace)}}};
   if (format != ReportFormat::kHtml) return print(tables, format, choice);
   const std::vector<Record> records = {trace.run};
@@ -132,6 +171,9 @@ Report make_report(const std::filesystem::path& input, ReportFormat format,
   std::vector<TableSet> tables = make_tables(store.records());
   if (format == ReportFormat::kHtml) {
     return {store_page(store, std::move(tables)), store.repairs()};
+  }
+  if (format == ReportFormat::kSvg) {
+    return {to_svg(store_picture(store.records(), tables, choice.chart)), store.repairs()};
   }
   Table summary = summary_table(tables);
   tables.insert(tables.begin(), {summary.id, {std::move(summary)}});

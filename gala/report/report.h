@@ -11,9 +11,9 @@
 namespace gala {
 
 /// How a report is printed.
-enum class ReportFormat { kHtml, kMarkdown, kLatex, kCsv, kJson };
-constexpr std::array<std::string_view, 5> enum_names(ReportFormat) {
-  return {"html", "md", "latex", "csv", "json"};
+enum class ReportFormat { kHtml, kMarkdown, kLatex, kCsv, kJson, kSvg };
+constexpr std::array<std::string_view, 6> enum_names(ReportFormat) {
+  return {"html", "md", "latex", "csv", "json", "svg"};
 }
 
 struct Report {
@@ -22,7 +22,7 @@ struct Report {
 };
 
 /// The report of a store (a folder) or of a trace that `gala adapt --trace` wrote. Reads only.
-/// `choice` is for formats that print one variant of a table. Throws ConfigError or FormatError when
+/// `choice` is for formats that print one variant of a table, or draw one stream. Throws ConfigError or FormatError when
 /// there is nothing of the kind.
 Report make_report(const std::filesystem::path& input, ReportFormat format,
                    const PrintChoice& choice = {});

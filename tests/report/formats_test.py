@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).parent
 PROGRAM = sys.argv.pop(1)
@@ -195,6 +196,32 @@ class Formats(unittest.TestCase):
             for line in body.splitlines():
                 if line.endswith("\\\\") and "multicolumn" not in line:
                     self.assertEqual(len(re.findall(r"(?<!\\)&", line)) + 1, len(columns), line)
+
+    def test_picture(self):
+        namespace = "{http://www.w3.org/2000/svg}"
+        picture = xml.etree.ElementTree.fromstring(report(self.store, "--format", "svg", "--chart", "CIFAR-10-C, SHOT"))
+        texts = ["".join(text.itertext()) for text in picture.iter(namespace + "text")]
+        for row in ("All layers", "AutoRGN", "Random layer", "GALA"):
+            [record] = self.of(plan="table2", row=row, loss="shot")
+            self.assertEqual(texts.count(f"{row} {100 * (1 - accuracy(record)):.1f}"), 1, (row, texts))
+        self.assertEqual(sum(text.startswith("Source model ") for text in texts), 1)
+        # A stroke for every layer that moved alone, at its row; a box for every opening of a window.
+        [record] = self.of(plan="table2", row="GALA", loss="shot")
+        paths = list(picture.iter(namespace + "path"))
+        [dots] = [path.get("d") for path in paths if path.get("stroke-linecap") == "round"]
+        heights = [float(y) for y in re.findall(r"M[\d.]+ ([\d.]+)", dots)]
+        chosen = [choice for choice, _ in record["choices"] if choice >= 0]
+        rows = dict(zip(sorted(set(chosen)), sorted(set(heights))))
+        self.assertEqual(heights, [rows[choice] for choice in chosen])
+        openings = [path.get("d") for path in paths if path.get("fill") == "#e0992a"][0].count("z")
+        self.assertEqual(openings, sum(choice == -3 for choice, _ in record["choices"]))
+        self.assertEqual(report(self.store, "--format", "svg"),
+                         report(self.store, "--format", "svg", "--chart", "CIFAR-10-C, PL"))
+        problem = report(self.store, "--format", "svg", "--chart", "CIFAR-10-C", code=2)
+        self.assertIn('there is no chart "CIFAR-10-C" (there are: "CIFAR-10-C, PL", "CIFAR-10-C, SHOT")', problem)
+        trace = report(HERE / "trace.jsonl", "--format", "svg")
+        self.assertIn("The layers that moved", trace)
+        xml.etree.ElementTree.fromstring(trace)
 
     def test_wrong_words(self):
         self.assertIn("no such store", report("nowhere", code=2))
