@@ -6,11 +6,11 @@
 #include "gala/gala.h"
 
 int main() {
-  auto model = gala::make_model(gala::Spec::parse("wide_resnet:depth=10,width=1,classes=10"));
+  auto model = gala::make_model("wide_resnet:depth=10,width=1,classes=10");
   // gala::load_weights(*model, "source.safetensors");    your trained weights
-  model->set_norm_mode(gala::NormMode::parse("batch"));
 
-  gala::Adapter adapter(*model, {.loss = "shot", .select = "gala", .guard = "rollback"});
+  gala::Adapter adapter(*model,
+                        {.loss = "shot", .select = "gala", .norm = "batch", .guard = "rollback"});
   for (int frame = 0; frame < 5; ++frame) {
     const at::Tensor images = at::rand({8, 3, 32, 32});  // your camera: [N, 3, H, W], preprocessed
     const gala::Answer answer = adapter.answer(images);

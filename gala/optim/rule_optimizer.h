@@ -24,8 +24,8 @@ class RuleOptimizer : public Optimizer {
     }
     steps_.assign(site.layers.size(), 0);
     rules_.resize(site.layers.size());
-    sweep_ = site.workspace.make_sweep(SweepContext<Rule>{
-        site.layout, site.layers, site.values, moments_, site.sum_values, site.workspace});
+    sweep_ = make_sweep(
+        {site.layout, site.layers, site.values, moments_, site.sum_values, site.workspace});
   }
 
   bool can_be_captured() const override { return sweep_->can_be_captured(); }
@@ -80,6 +80,13 @@ class RuleOptimizer : public Optimizer {
   explicit RuleOptimizer(Moments which) : which_(which) {}
   /// The rule for a layer's step number `step` (1, 2, ...).
   virtual Rule rule(std::int64_t step) const = 0;
+  /// The passes: those of the workspace, for the rules it knows. A rule of one's own brings its own.
+  virtual std::unique_ptr<Sweep<Rule>> make_sweep(const SweepContext<Rule>& context) const {
+    if constexpr (requires { context.workspace.make_sweep(context); }) {
+      return context.workspace.make_sweep(context);
+    }
+    fail("the workspace has no passes for this rule");
+  }
 
  private:
   Moments which_;
