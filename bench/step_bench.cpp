@@ -103,7 +103,7 @@ class Floor {
     const c10::AutoGradMode with_gradients(true);
     for (Parameter& parameter : model_->parameters()) parameter.value.mutable_grad() = at::Tensor();
     Output output = model_->forward(images_);
-    loss_->evaluate(output).value.backward();
+    loss_->evaluate({.student = output}).value.backward();
     logits_ = output.logits.detach();
   }
 

@@ -17,6 +17,7 @@
 #include "cli/line_file.h"
 #include "cli/scores.h"
 #include "cli/text.h"
+#include "gala/model/classes.h"
 #include "gala/adapt/state_file.h"
 #include "gala/base/error.h"
 #include "gala/base/interrupt.h"

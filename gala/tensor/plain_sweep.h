@@ -95,7 +95,8 @@ class PlainSweep : public Sweep<Rule> {
   }
 
   Piece piece_of(GradientPointers gradients, std::size_t tensor) const {
-    Piece piece{.value = part_of(context_.values, tensor)};
+    Piece piece;
+    piece.value = part_of(context_.values, tensor);
     piece.gradient = gradients[tensor]
                          ? tensor_at(gradients[tensor], context_.layout.entries[tensor], device_)
                          : at::zeros_like(piece.value);
