@@ -1,7 +1,8 @@
 #pragma once
 // The whole library, in the order in which a batch passes through it.
 
-#include "gala/adapt/adapter.h"        // the loop
+#include "gala/adapt/adapter.h"        // answers a batch and adapts to it
+#include "gala/adapt/answer_loop.h"    // the loop over the batches of a stream
 #include "gala/adapt/state_file.h"     // stop and go on
 #include "gala/base/error.h"           // what is thrown: Error, ConfigError, FormatError
 #include "gala/base/spec.h"            // name:key=value, as everything is named

@@ -4,6 +4,16 @@
 
 namespace gala {
 
+StepTimes& StepTimes::operator+=(const StepTimes& other) {
+  copy += other.copy;
+  forward += other.forward;
+  backward += other.backward;
+  measure += other.measure;
+  select += other.select;
+  apply += other.apply;
+  return *this;
+}
+
 std::vector<std::size_t> StepRecord::selected() const {
   std::vector<std::size_t> indices;
   for (std::size_t l = 0; l < layers.size(); ++l) {

@@ -25,6 +25,7 @@ struct StepTimes {
   double apply = 0;
 
   double total() const { return copy + forward + backward + measure + select + apply; }
+  StepTimes& operator+=(const StepTimes& other);
 };
 
 /// What happened at one optimizer step.

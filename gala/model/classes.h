@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace gala {
 
@@ -12,7 +13,7 @@ inline constexpr std::int64_t kNoClass = -1;
 /// The class of the largest logit of each image, int64 [N]; kNoClass where a logit is not finite.
 at::Tensor predicted_classes(const at::Tensor& logits);
 
-/// Which answers are right, bool [N]; never one whose logits are not finite.
-at::Tensor right_answers(const at::Tensor& logits, const at::Tensor& labels);
+/// The same on the host.
+std::vector<std::int64_t> predictions_of(const at::Tensor& logits);
 
 }  // namespace gala
