@@ -128,7 +128,7 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
   if (totals.steps > 0) print_layers(adapter);
 }
 
-void print_profile(const RunTimes& times, bool on_cpu) {
+void print_profile(const AnswerTimes& times, bool on_cpu) {
   const StepTimes& steps = times.steps;
   const double predict = std::max(0.0, times.answer - steps.total());
   const double total = times.load + times.answer;

@@ -1,16 +1,11 @@
 #pragma once
 #include "cli/adapt_run.h"
 #include "cli/scores.h"
+#include "gala/adapt/answer_loop.h"
 #include "gala/data/stream.h"
 #include "gala/step/rotation.h"
 
 namespace gala {
-
-/// Times of a whole run, in milliseconds.
-struct RunTimes {
-  StepTimes steps;
-  double load = 0, answer = 0;
-};
 
 /// What a run has come to, beside what the adapter counts itself.
 struct RunCounts {
@@ -35,6 +30,6 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
                   const Scores& scores, const RunCounts& counts);
 
 /// Where the time went, to standard output.
-void print_profile(const RunTimes& times, bool on_cpu);
+void print_profile(const AnswerTimes& times, bool on_cpu);
 
 }  // namespace gala

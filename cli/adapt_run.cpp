@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <iterator>
 
@@ -15,13 +14,13 @@
 #include "cli/command_files.h"
 #include "cli/failures.h"
 #include "cli/line_file.h"
+#include "cli/prediction_file.h"
 #include "cli/scores.h"
 #include "cli/text.h"
-#include "gala/model/classes.h"
+#include "gala/adapt/answer_loop.h"
 #include "gala/adapt/state_file.h"
 #include "gala/base/error.h"
 #include "gala/base/interrupt.h"
-#include "gala/base/stopwatch.h"
 #include "gala/base/words.h"
 #include "gala/data/class_check.h"
 #include "gala/data/data_paths.h"
@@ -49,11 +48,11 @@ class AdaptRun {
   void flush(Failures& failures);
   std::optional<Batch> next_batch(Loader& loader);
   void report_values(const FloatRange& range);
-  int stop(std::int64_t batches, bool saved);
+  void report_stop(std::int64_t batches, bool saved);
   void finish(const Loader& loader, Failures& failures);
-  void take_in(const Batch& batch, const Answer& answer);
-  void write_predictions(const Batch& batch, const at::Tensor& logits,
-                         const std::vector<std::int64_t>& predictions);
+  void take_in(const Answered& answered);
+  void write_steps(const Answered& answered);
+  bool go_on(const Answered& answered, const Loader& loader, Failures& failures);
   void report_health(const HealthEvent& event);
   void report_unanswered(const Batch& batch, const Answer& answer);
 
@@ -65,24 +64,20 @@ class AdaptRun {
   std::vector<BatchSpan> batches_;
   Adapter adapter_;
   Scores scores_;
-  LineFile trace_, predictions_, events_;
+  LineFile trace_, events_;
+  PredictionFile predictions_;
   std::int64_t next_position_ = 0;  ///< in the stream
-  std::int64_t segment_ = 0;
+  std::int32_t segment_ = 0;
   RunCounts counts_;
-  RunTimes times_;
+  AnswerTimes times_;
   FloatRangeWatch values_;
   std::optional<Progress> progress_;
-  std::int64_t answered_now_ = 0;  ///< batches since the program was started
+  std::int64_t answered_now_ = 0;       ///< batches since the program was started
+  std::int64_t unreadable_before_ = 0;  ///< pictures left out before that
 };
 
 DataSource open_source(const AdaptFlags& flags, const Model& model) {
   return open_data(Spec::parse(flags.data), model.class_names());
-}
-
-/// True when a picture is a file of its own, whose name says more than its number.
-bool names_files(const DataSource& source) {
-  return std::any_of(source.domains.begin(), source.domains.end(),
-                     [](const Domain& domain) { return domain.data->in_files(); });
 }
 
 Stream open_stream(const AdaptFlags& flags, const DataSource& source) {
@@ -98,6 +93,7 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
       batches_(stream_.batches(flags.batch_size)),
       adapter_(*model_, flags.method, {.profile = flags.profile}),
       scores_(stream_.segments.size()),
+      predictions_(source_, stream_),
       values_(model_->preprocessing()) {
   check_classes(source_, *model_);
   for (std::string& note : source_.notes()) warnings_.push_back(std::move(note));
@@ -188,18 +184,14 @@ void AdaptRun::open_files(const State& state) {
     files.contains(name) ? file.reopen(path, files[name]) : file.open(path);
   };
   open(trace_, flags_.trace, "trace");
-  open(predictions_, flags_.predictions, "predictions");
+  open(predictions_.lines(), flags_.predictions, "predictions");
   open(events_, adapter_.guard().options().events, "events");
-  if (predictions_.is_open() && predictions_.empty()) {
-    predictions_.write(fmt::format("index,prediction,confidence{}{}",
-                                   source_.classes() > 0 ? ",label" : "",
-                                   names_files(source_) ? ",file" : ""));
-  }
+  predictions_.begin();
 }
 
 /// Once a batch: a program that is killed has written what it answered.
 void AdaptRun::flush(Failures& failures) {
-  for (LineFile* file : {&trace_, &predictions_, &events_}) {
+  for (LineFile* file : {&trace_, &predictions_.lines(), &events_}) {
     failures.attempt([&] { file->flush(); });
   }
 }
@@ -219,24 +211,9 @@ void AdaptRun::save() {
                          {"first_unreadable", counts_.first_unreadable}};
   if (counts_.rotation) state.values["run"]["rotation"] = counts_.rotation->save();
   state.values["files"] = {{"trace", trace_.position()},
-                           {"predictions", predictions_.position()},
+                           {"predictions", predictions_.lines().position()},
                            {"events", events_.position()}};
   write_state(flags_.save_state, state);
-}
-
-void AdaptRun::write_predictions(const Batch& batch, const at::Tensor& logits,
-                                 const std::vector<std::int64_t>& predictions) {
-  const at::Tensor best = std::get<0>(at::softmax(logits, 1).max(1)).to(at::kCPU).contiguous();
-  const float* confidence = best.const_data_ptr<float>();
-  const bool with_files = names_files(source_);
-  for (std::size_t i = 0; i < predictions.size(); ++i) {
-    // No finite answer: -1, and sure of nothing.
-    const float sure = predictions[i] == kNoClass ? 0.0f : confidence[i];
-    std::string line = fmt::format("{},{},{:.6g}", batch.positions[i], predictions[i], sure);
-    if (source_.classes() > 0) line += fmt::format(",{}", batch.labels[i]);
-    if (with_files) line.append(",").append(csv_field(stream_.item_name(batch.positions[i])));
-    predictions_.write(line);
-  }
 }
 
 void AdaptRun::report_health(const HealthEvent& event) {
@@ -253,6 +230,19 @@ void AdaptRun::report_health(const HealthEvent& event) {
   warn(line, flags_.quiet);
 }
 
+void AdaptRun::write_steps(const Answered& answered) {
+  if (!trace_.is_open()) return;
+  for (const StepRecord& step : answered.answer.steps) {
+    nlohmann::ordered_json line = to_json(step, adapter_.layers(), /*with_time=*/false);
+    if (source_.classes() > 0) {
+      line["correct"] = answered.tally.right;
+      line["images"] = answered.tally.counted;
+    }
+    if (!flags_.deterministic) line["milliseconds"] = step.times.total();
+    trace_.write(line.dump());
+  }
+}
+
 /// The first time an image has no finite answer, not even of the source model.
 void AdaptRun::report_unanswered(const Batch& batch, const Answer& answer) {
   const auto count = std::ssize(answer.unanswered);
@@ -266,11 +256,16 @@ void AdaptRun::report_unanswered(const Batch& batch, const Answer& answer) {
        flags_.quiet);
 }
 
-void AdaptRun::take_in(const Batch& batch, const Answer& answer) {
-  const std::vector<std::int64_t>& predictions = answer.predictions;
-  const std::int64_t correct =
-      scores_.add(static_cast<std::size_t>(batch.segment), predictions, batch.labels);
-  counts_.answered += batch.size();
+void AdaptRun::take_in(const Answered& answered) {
+  const Batch& batch = answered.batch;
+  const Answer& answer = answered.answer;
+  segment_ = batch.segment;
+  // Not after the last picture: that one may have been left out.
+  const BatchSpan& span = batches_[static_cast<std::size_t>(batch.number)];
+  next_position_ = span.begin + span.size;
+  times_ += answered.times;
+  scores_.add(static_cast<std::size_t>(segment_), answered.tally);
+  counts_.answered += answered.tally.images;
   if (answer.adapted.defined()) {
     counts_.differing += predicted_classes(answer.adapted)
                              .ne(predicted_classes(answer.logits))
@@ -279,23 +274,9 @@ void AdaptRun::take_in(const Batch& batch, const Answer& answer) {
   }
   for (const StepRecord& step : answer.steps) {
     if (counts_.rotation) counts_.rotation->take(step);
-    times_.steps.copy += step.times.copy;
-    times_.steps.forward += step.times.forward;
-    times_.steps.backward += step.times.backward;
-    times_.steps.measure += step.times.measure;
-    times_.steps.select += step.times.select;
-    times_.steps.apply += step.times.apply;
-    if (!trace_.is_open()) continue;
-    nlohmann::ordered_json line = to_json(step, adapter_.layers(), /*with_time=*/false);
-    if (source_.classes() > 0) {
-      line["correct"] = correct;
-      line["images"] = std::count_if(batch.labels.begin(), batch.labels.end(),
-                                     [](std::int64_t label) { return label >= 0; });
-    }
-    if (!flags_.deterministic) line["milliseconds"] = step.times.total();
-    trace_.write(line.dump());
   }
-  if (predictions_.is_open()) write_predictions(batch, answer.logits, predictions);
+  write_steps(answered);
+  predictions_.write(batch, answer);
   report_unanswered(batch, answer);
   if (answer.health) report_health(*answer.health);
 }
@@ -317,7 +298,7 @@ void AdaptRun::report_values(const FloatRange& range) {
   }
 }
 
-int AdaptRun::stop(std::int64_t batches, bool saved) {
+void AdaptRun::report_stop(std::int64_t batches, bool saved) {
   progress_->clear();
   const std::string score =
       scores_.answered() > 0 ? ", accuracy so far " + format_share(scores_.accuracy()) : "";
@@ -327,7 +308,6 @@ int AdaptRun::stop(std::int64_t batches, bool saved) {
                                 : "the state could not be saved";
   std::cerr << fmt::format("stopped after batch {} of {}{}; {}\n", batches, batches_.size(), score,
                            way_on);
-  return kInterruptedExit;
 }
 
 /// A picture that cannot be read ends the run, but not without a state to go on from: whoever mends the
@@ -336,7 +316,7 @@ std::optional<Batch> AdaptRun::next_batch(Loader& loader) {
   const auto save_what_was_done = [&] {
     if (flags_.save_state.empty() || answered_now_ == 0) return;
     Failures unsaved;  // the reason why the run ends is told, not this one
-    stop(adapter_.totals().batches, unsaved.attempt([&] { save(); }));
+    report_stop(adapter_.totals().batches, unsaved.attempt([&] { save(); }));
   };
   try {
     std::optional<Batch> batch = loader.next();
@@ -351,6 +331,26 @@ std::optional<Batch> AdaptRun::next_batch(Loader& loader) {
   }
 }
 
+/// Takes in an answer and writes what is due; false when the run is to stop here.
+bool AdaptRun::go_on(const Answered& answered, const Loader& loader, Failures& failures) {
+  take_in(answered);
+  ++answered_now_;
+  flush(failures);
+  const std::vector<std::string>& skipped = loader.skipped();
+  counts_.unreadable = unreadable_before_ + std::ssize(skipped);
+  if (counts_.first_unreadable.empty() && !skipped.empty()) counts_.first_unreadable = skipped[0];
+  const std::int64_t done = answered.batch.number + 1;
+  progress_->advance(done, "accuracy " + format_share(scores_.accuracy()));
+  const bool last = done == std::ssize(batches_);
+  const bool stopped = !last && (interrupted() || failures.any());
+  const bool due = flags_.save_every > 0 && done % flags_.save_every == 0;
+  const bool saving = due || (stopped && !flags_.save_state.empty());
+  const bool saved = saving && failures.attempt([&] { save(); });
+  if (last || (!stopped && !failures.any())) return true;
+  report_stop(done, saved);
+  return false;
+}
+
 int AdaptRun::run() {
   resume();
   LoaderOptions options;
@@ -359,39 +359,16 @@ int AdaptRun::run() {
   options.skip_unreadable = flags_.skip_unreadable;
   options.device = model_->device();
   Loader loader(stream_, model_->preprocessing(), options);
-  const std::int64_t left_out_before = counts_.unreadable;
+  unreadable_before_ = counts_.unreadable;
   start();
   progress_.emplace("batch", loader.batch_count(), adapter_.totals().batches, flags_.quiet);
-  Stopwatch watch;
   Failures failures;
-  while (std::optional<Batch> batch = next_batch(loader)) {
-    times_.load += watch.lap();
-    if (stream_.reset_at_borders && batch->segment != segment_) adapter_.restart();
-    segment_ = batch->segment;
-    const Answer answer = adapter_.answer(batch->images);
-    times_.answer += watch.lap();
-    // Not behind the last picture: that one may have been left out.
-    const BatchSpan& span = batches_[static_cast<std::size_t>(batch->number)];
-    next_position_ = span.begin + span.size;
-    take_in(*batch, answer);
-    ++answered_now_;
-    flush(failures);
-    const std::vector<std::string>& skipped = loader.skipped();
-    counts_.unreadable = left_out_before + static_cast<std::int64_t>(skipped.size());
-    if (counts_.first_unreadable.empty() && !skipped.empty()) counts_.first_unreadable = skipped[0];
-    const std::int64_t done = batch->number + 1;
-    progress_->advance(done, "accuracy " + format_share(scores_.accuracy()));
-    const bool last = done == std::ssize(batches_);
-    const bool stopped = !last && (interrupted() || failures.any());
-    const bool due = flags_.save_every > 0 && done % flags_.save_every == 0;
-    const bool saving = due || (stopped && !flags_.save_state.empty());
-    const bool saved = saving && failures.attempt([&] { save(); });
-    if (!last && (stopped || failures.any())) {
-      const int code = stop(done, saved);
-      failures.throw_if_any();
-      return code;
-    }
-    watch.lap();
+  const auto next = [&] { return next_batch(loader); };
+  const auto take = [&](const Answered& answered) { return go_on(answered, loader, failures); };
+  const Borders borders{.restart = stream_.reset_at_borders, .segment = segment_};
+  if (!for_each_answer(next, adapter_, take, borders)) {
+    failures.throw_if_any();
+    return kInterruptedExit;
   }
   finish(loader, failures);
   return 0;

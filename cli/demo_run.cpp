@@ -17,11 +17,10 @@
 #include "cli/line_file.h"
 #include "cli/scores.h"
 #include "cli/text.h"
-#include "gala/adapt/adapter.h"
+#include "gala/adapt/answer_loop.h"
 #include "gala/base/error.h"
 #include "gala/base/file.h"
 #include "gala/base/interrupt.h"
-#include "gala/base/stopwatch.h"
 #include "gala/data/loader.h"
 #include "gala/model/weights.h"
 
@@ -106,27 +105,27 @@ std::vector<Contender> make_contenders(const DemoFlags& flags, const std::filesy
   return contenders;
 }
 
-void answer(Contender& contender, const Batch& batch, LineFile& trace) {
-  Stopwatch watch;
-  const Answer answer = contender.adapter->answer(batch.images);
-  contender.milliseconds += watch.lap();
-  const std::int64_t correct = contender.scores->add(static_cast<std::size_t>(batch.segment),
-                                                     answer.predictions, batch.labels);
+void take_in(Contender& contender, const Answered& answered, LineFile& trace) {
+  const Answer& answer = answered.answer;
+  const Tally& tally = answered.tally;
+  const auto segment = static_cast<std::size_t>(answered.batch.segment);
+  contender.milliseconds += answered.times.answer;
+  contender.scores->add(segment, tally);
   if (answer.health && answer.health->collapsed && contender.first_collapse == 0) {
     contender.first_collapse = answer.health->batch;
   }
-  const auto images = static_cast<std::int64_t>(batch.labels.size());
-  Score& domain = contender.copy.domains[static_cast<std::size_t>(batch.segment)];
-  domain.images += images;
-  domain.correct += correct;
-  contender.copy.images.push_back(images);
-  contender.copy.correct.push_back(correct);
+  Score& domain = contender.copy.domains[segment];
+  domain.images += tally.images;
+  domain.correct += tally.right;
+  contender.copy.images.push_back(tally.images);
+  contender.copy.correct.push_back(tally.right);
   for (const StepRecord& step : answer.steps) {
     nlohmann::ordered_json line = to_json(step, contender.adapter->layers());
-    line["correct"] = correct;
-    line["images"] = images;
+    line["correct"] = tally.right;
+    line["images"] = tally.images;
     trace.write(line.dump());
   }
+  trace.flush();
 }
 
 /// What the copies answered, for table and page.
@@ -255,6 +254,26 @@ std::string progress_note(const std::vector<Contender>& contenders, const std::s
   return note;
 }
 
+/// Lets the copies answer side by side; false when the user stopped it.
+bool answer_all(std::vector<Contender>& contenders, const Stream& stream, Loader& loader,
+                std::vector<LineFile>& traces, bool quiet) {
+  std::vector<Adapter*> adapters;
+  for (const Contender& contender : contenders) adapters.push_back(contender.adapter.get());
+  Progress progress("batch", loader.batch_count(), 0, quiet);
+  const auto take = [&](const Answered& answered) {
+    take_in(contenders[answered.adapter], answered, traces[answered.adapter]);
+    if (answered.adapter + 1 < contenders.size()) return true;
+    const std::int64_t done = answered.batch.number + 1;
+    const auto segment = static_cast<std::size_t>(answered.batch.segment);
+    progress.advance(done, progress_note(contenders, stream.segments[segment].name));
+    if (!interrupted()) return true;
+    progress.clear();
+    std::cerr << fmt::format("stopped after batch {} of {}\n", done, loader.batch_count());
+    return false;
+  };
+  return for_each_answer([&] { return loader.next(); }, adapters, take);
+}
+
 }  // namespace
 
 int run_demo(const DemoFlags& flags) {
@@ -276,25 +295,7 @@ int run_demo(const DemoFlags& flags) {
         stream.segments.size(), flags.images, kBatchSize);
   }
   Loader loader(stream, contenders[0].model->preprocessing(), {.batch_size = kBatchSize});
-  {
-    Progress progress("batch", loader.batch_count(), 0, flags.quiet);
-    while (const std::optional<Batch> batch = loader.next()) {
-      for (std::size_t i = 0; i < contenders.size(); ++i) {
-        answer(contenders[i], *batch, traces[i]);
-        traces[i].flush();
-      }
-      progress.advance(
-          batch->number + 1,
-          progress_note(contenders,
-                        stream.segments[static_cast<std::size_t>(batch->segment)].name));
-      if (interrupted()) {
-        progress.clear();
-        std::cerr << fmt::format("stopped after batch {} of {}\n", batch->number + 1,
-                                 loader.batch_count());
-        return kInterruptedExit;
-      }
-    }
-  }
+  if (!answer_all(contenders, stream, loader, traces, flags.quiet)) return kInterruptedExit;
   const std::vector<DemoCopy> copies = copies_of(contenders);
   const std::string said = verdict(contenders, stream);
   const std::string text =

@@ -22,16 +22,9 @@ std::int64_t sum(const std::vector<std::int64_t>& values) {
 
 }  // namespace
 
-std::int64_t Scores::add(std::size_t segment, const std::vector<std::int64_t>& predictions,
-                         const std::vector<std::int64_t>& labels) {
-  std::int64_t right = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] < 0) continue;
-    ++answered_[segment];
-    right += predictions[i] == labels[i];
-  }
-  right_[segment] += right;
-  return right;
+void Scores::add(std::size_t segment, const Tally& tally) {
+  right_[segment] += tally.right;
+  answered_[segment] += tally.counted;
 }
 
 double Scores::accuracy() const {

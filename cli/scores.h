@@ -4,16 +4,17 @@
 #include <string>
 #include <vector>
 
+#include "gala/adapt/tally.h"
+
 namespace gala {
 
-/// Right answers, segment by segment of a stream. Knows the labels; nothing that adapts sees it.
+/// Right answers, segment by segment of a stream.
 class Scores {
  public:
   explicit Scores(std::size_t segments) : right_(segments, 0), answered_(segments, 0) {}
 
-  /// Takes in the answers to one batch; a label below 0 is unknown. Returns how many were right.
-  std::int64_t add(std::size_t segment, const std::vector<std::int64_t>& predictions,
-                   const std::vector<std::int64_t>& labels);
+  /// Takes in the answers to one batch.
+  void add(std::size_t segment, const Tally& tally);
 
   /// Share of right answers among those with a label, 0..1; NaN when there are none.
   double accuracy() const;

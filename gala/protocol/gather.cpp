@@ -1,7 +1,5 @@
 #include "gala/protocol/gather.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -36,20 +34,6 @@ std::vector<int> blocks_of(const Adapter& adapter) {
 
 }  // namespace
 
-std::vector<std::int64_t> predictions_of(const at::Tensor& logits) {
-  const at::Tensor classes = predicted_classes(logits).to(at::kCPU).contiguous();
-  const auto* first = classes.const_data_ptr<std::int64_t>();
-  return {first, first + classes.numel()};
-}
-
-std::int64_t count_correct(const std::vector<std::int64_t>& predictions, const Batch& batch) {
-  std::int64_t correct = 0;
-  for (std::size_t i = 0; i < predictions.size(); ++i) {
-    correct += batch.labels[i] >= 0 && predictions[i] == batch.labels[i];
-  }
-  return correct;
-}
-
 Gatherer::Gatherer(const Stream& stream, const Adapter& adapter, bool trace)
     : stream_(stream),
       tracing_(trace),
@@ -61,9 +45,7 @@ void Gatherer::score(const Batch& batch, const std::vector<std::int64_t>& predic
     if (batch.labels[i] < 0) continue;
     const auto& segments = stream_.segments;
     while (batch.positions[i] >= segments[segment_].begin + segments[segment_].size) ++segment_;
-    Score& score = scores_[{segment_, batch.domains[i]}];
-    ++score.images;
-    score.correct += predictions[i] == batch.labels[i];
+    tallies_[{segment_, batch.domains[i]}].take(predictions[i], batch.labels[i]);
   }
 }
 
@@ -76,19 +58,14 @@ void Gatherer::take_step(const StepRecord& step) {
   // Where a window opens every cosine is 1.
   if (step.window_step > 1 && step.layers.size() > 1) gaps_.push_back(step.gap());
   step_times_.push_back(step.times.total());
-  parts_.forward += step.times.forward;
-  parts_.backward += step.times.backward;
-  parts_.measure += step.times.measure;
-  parts_.select += step.times.select;
-  parts_.apply += step.times.apply;
   if (tracing_) trace_.add(step);
 }
 
-void Gatherer::take(const Batch& batch, const Answer& answer, double load_ms, double answer_ms) {
-  load_ms_ += load_ms;
-  answer_ms_ += answer_ms;
-  const std::vector<std::int64_t>& predictions = answer.predictions;
-  score(batch, predictions);
+void Gatherer::take(const Answered& answered) {
+  const Batch& batch = answered.batch;
+  const Answer& answer = answered.answer;
+  times_ += answered.times;
+  score(batch, answer.predictions);
   const auto segment = static_cast<std::size_t>(batch.segment);
   const std::string& name = stream_.segments[segment].name;
   auto& borders = over_time_.borders;
@@ -97,8 +74,8 @@ void Gatherer::take(const Batch& batch, const Answer& answer, double load_ms, do
   if (borders.empty() || (batch.positions.front() == begin && begin > 0)) {
     borders.emplace_back(number, name);
   }
-  over_time_.images.push_back(batch.size());
-  over_time_.correct.push_back(count_correct(predictions, batch));
+  over_time_.images.push_back(answered.tally.images);
+  over_time_.correct.push_back(answered.tally.right);
   for (const StepRecord& step : answer.steps) take_step(step);
   if (!answer.health) return;
   ++guard_.judgements;
@@ -111,9 +88,9 @@ void Gatherer::take(const Batch& batch, const Answer& answer, double load_ms, do
 
 void Gatherer::fill(const Adapter& adapter, Record& record) const {
   const AdapterTotals& totals = adapter.totals();
-  for (const auto& [place, score] : scores_) {
+  for (const auto& [place, tally] : tallies_) {
     const Domain& domain = stream_.domains[static_cast<std::size_t>(place.second)];
-    record.domains.push_back({domain.name, score.images, score.correct});
+    record.domains.push_back({domain.name, tally.counted, tally.right});
   }
   record.steps = totals.steps;
   record.refused = totals.refused;
@@ -136,9 +113,9 @@ void Gatherer::fill(const Adapter& adapter, Record& record) const {
     record.layers.push_back({layer.name, blocks[l], layer.count, totals.chosen[l], weights_[l],
                              totals.path[l], net[l]});
   }
-  record.cost.load = load_ms_;
+  record.cost.load = times_.load;
   const auto batches = static_cast<double>(over_time_.images.size());
-  record.cost.batch_mean = batches > 0 ? answer_ms_ / batches : 0;
+  record.cost.batch_mean = batches > 0 ? times_.answer / batches : 0;
   if (step_times_.empty()) return;
   const auto steps = static_cast<double>(step_times_.size());
   record.cost.step_mean = mean(step_times_);
@@ -146,11 +123,11 @@ void Gatherer::fill(const Adapter& adapter, Record& record) const {
   std::sort(ordered.begin(), ordered.end());
   record.cost.step_median = quantile(ordered, 0.5);
   record.cost.step_95 = quantile(ordered, 0.95);
-  record.cost.parts = {{"forward", parts_.forward / steps},
-                       {"backward", parts_.backward / steps},
-                       {"measure", parts_.measure / steps},
-                       {"select", parts_.select / steps},
-                       {"apply", parts_.apply / steps}};
+  record.cost.parts = {{"forward", times_.steps.forward / steps},
+                       {"backward", times_.steps.backward / steps},
+                       {"measure", times_.steps.measure / steps},
+                       {"select", times_.steps.select / steps},
+                       {"apply", times_.steps.apply / steps}};
 }
 
 }  // namespace gala

@@ -1,8 +1,8 @@
 #include "gala/protocol/perform.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
 
+#include "gala/adapt/answer_loop.h"
 #include "gala/base/interrupt.h"
 #include "gala/base/stopwatch.h"
 #include "gala/data/augment.h"
@@ -15,8 +15,17 @@
 namespace gala {
 namespace {
 
-void stop_if_asked() {
-  if (interrupted()) throw Interrupted("stopped");
+/// The loader's batches, until the user asks to stop.
+NextBatch batches_of(Loader& loader) {
+  return [&loader] {
+    std::optional<Batch> batch = loader.next();
+    if (batch && interrupted()) throw Interrupted("stopped");
+    return batch;
+  };
+}
+
+Score score_of(const std::string& name, const Tally& tally) {
+  return {name, tally.images, tally.right};
 }
 
 /// One run at work.
@@ -76,19 +85,17 @@ std::unique_ptr<const Transform> Performance::make_transform(bool augmented) con
 
 /// The images of each domain as the network now is, in its norm mode; nothing moves.
 std::vector<Score> Performance::score(const DataSource& source, bool augmented) const {
-  const c10::NoGradGuard no_grad;
   const Stream stream = make_stream(default_stream(source), source, /*seed=*/0);
   const auto transform = make_transform(augmented);
   Loader loader(stream, *transform, loader_options());
+  std::vector<Tally> tallies(source.domains.size());
+  for_each_answer(batches_of(loader), *model_, [&](const Answered& answered) {
+    tally_by_domain(answered.batch, answered.answer.predictions, tallies);
+    return true;
+  });
   std::vector<Score> scores;
-  for (const Domain& domain : source.domains) scores.push_back({domain.name, 0, 0});
-  while (const std::optional<Batch> batch = loader.next()) {
-    stop_if_asked();
-    const Output output = model_->forward(batch->images, /*update_statistics=*/false);
-    // A batch never crosses a border: it is of one domain.
-    Score& score = scores[static_cast<std::size_t>(batch->domains.front())];
-    score.images += batch->size();
-    score.correct += count_correct(predictions_of(output.logits), *batch);
+  for (std::size_t d = 0; d < tallies.size(); ++d) {
+    scores.push_back(score_of(source.domains[d].name, tallies[d]));
   }
   return scores;
 }
@@ -116,19 +123,12 @@ void Performance::adapt(Performed& performed) {
   Adapter adapter(*model_, run_.spec, {.run = run_.key});
   Gatherer gatherer(stream, adapter, run_.trace);
   Loader loader(stream, model_->preprocessing(), loader_options());
-  std::int32_t segment = 0;
-  Stopwatch watch;
-  while (const std::optional<Batch> batch = loader.next()) {
-    stop_if_asked();
-    const double load = watch.lap();
-    if (stream.reset_at_borders && batch->segment != segment) adapter.restart();
-    segment = batch->segment;
-    const Answer answer = adapter.answer(batch->images);
-    const double time = watch.lap();
-    gatherer.take(*batch, answer, load, time);
+  const auto take = [&](const Answered& answered) {
+    gatherer.take(answered);
     progress_();
-    watch.lap();
-  }
+    return true;
+  };
+  for_each_answer(batches_of(loader), adapter, take, {.restart = stream.reset_at_borders});
   gatherer.fill(adapter, record);
   if (run_.trace) performed.trace = gatherer.trace().compressed(run_.key, adapter.layers());
 
@@ -149,13 +149,12 @@ std::vector<Score> Performance::validate(Adapter& adapter) const {
                                       static_cast<std::uint64_t>(run_.spec.seed));
     const auto transform = make_transform(run_.bed->augmented);
     Loader loader(stream, *transform, loader_options());
-    Score score{domain.name, 0, 0};
-    while (const std::optional<Batch> batch = loader.next()) {
-      stop_if_asked();
-      score.images += batch->size();
-      score.correct += count_correct(adapter.answer(batch->images).predictions, *batch);
-    }
-    scores.push_back(score);
+    Tally tally;
+    for_each_answer(batches_of(loader), adapter, [&](const Answered& answered) {
+      tally += answered.tally;
+      return true;
+    });
+    scores.push_back(score_of(domain.name, tally));
   }
   return scores;
 }

@@ -22,13 +22,8 @@ TEST(Classes, AreTheLargestLogitOrNone) {
       at::equal(predicted_classes(logits()), at::tensor({1, -1, -1, -1, -1, 0}, at::kLong)));
 }
 
-TEST(Classes, AreNeverRightWhereALogitIsNotFinite) {
-  for (const std::int64_t label : {-1, 0, 1, 2}) {
-    const at::Tensor right = right_answers(logits(), at::full({6}, label, at::kLong));
-    for (const std::int64_t row : {1, 2, 3, 4}) EXPECT_FALSE(right[row].item<bool>()) << label;
-    EXPECT_EQ(right[0].item<bool>(), label == 1);
-    EXPECT_EQ(right[5].item<bool>(), label == 0);
-  }
+TEST(Classes, AreTheSameOnTheHost) {
+  EXPECT_EQ(predictions_of(logits()), (std::vector<std::int64_t>{1, -1, -1, -1, -1, 0}));
 }
 
 }  // namespace

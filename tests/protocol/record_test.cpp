@@ -1,10 +1,10 @@
 #include "gala/protocol/record.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -12,7 +12,6 @@
 #include "gala/base/error.h"
 #include "gala/loss/loss.h"
 #include "gala/optim/optimizer.h"
-#include "gala/protocol/gather.h"
 #include "gala/protocol/method.h"
 #include "gala/select/selector.h"
 #include "tests/protocol/sample.h"
@@ -40,15 +39,6 @@ TEST(Record, CountsAnswersThatAreNotFiniteOnlyWhereThereAreSome) {
   const Record again = Record::from_json(nlohmann::json::parse(record.to_json().dump()));
   EXPECT_EQ(again.from_source, 3);
   EXPECT_EQ(again.unanswered, 2);
-}
-
-TEST(Record, AnAnswerThatIsNotFiniteIsNeverRight) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const at::Tensor logits = at::tensor({nan, nan, 2.0f, 1.0f, nan, 0.0f}).view({3, 2});
-  Batch batch;
-  batch.labels = {0, 0, -1};
-  EXPECT_EQ(predictions_of(logits), (std::vector<std::int64_t>{kNoClass, 0, kNoClass}));
-  EXPECT_EQ(count_correct(predictions_of(logits), batch), 1);
 }
 
 /// The example of docs/records.md.

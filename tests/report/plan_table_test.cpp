@@ -1,0 +1,135 @@
+#include "gala/report/tables.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/report/tables_case.h"
+
+namespace gala::test {
+namespace {
+
+TEST(Tables, OtherPlansGetATableOfTheirOwn) {
+  const std::vector<Record> records = {
+      made_up({.plan = "mine", .row = "a", .group = "Scale"}, 700),
+      made_up({.plan = "mine", .row = "b", .group = "Scale"}, 800)};
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  EXPECT_NEAR(row_of(table, {"Scale", "PL", "b"}).cells[0].value, 80, 1e-9);
+  EXPECT_TRUE(row_of(table, {"Scale", "PL", "b"}).cells[0].best);
+  EXPECT_FALSE(feeds("table10", "table1"));
+  EXPECT_TRUE(feeds("table4_continual", "table4"));
+}
+
+TEST(Tables, APlansRowsStandInStoreOrderButNumbersBySize) {
+  std::vector<Record> records;
+  for (const char* rate : {"1e-4", "1e-3"}) {
+    records.push_back(made_up({.plan = "mine", .row = "tuned", .hyper = {{"rate", rate}}}, 700));
+  }
+  for (const char* row : {"never", "20", "block 3", "5", "block 1", "other"}) {
+    records.push_back(made_up({.plan = "mine", .row = row}, 800));
+  }
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  std::vector<std::string> rows;
+  for (const Row& row : table.rows) rows.push_back(row.method);
+  EXPECT_EQ(rows,
+            (std::vector<std::string>{"5", "20", "tuned", "never", "block 1", "block 3", "other"}));
+  // No group, no column for it.
+  EXPECT_EQ(table.heads, (std::vector<std::string>{"TTA", "Method"}));
+}
+
+TEST(Tables, AGroupOfAPlanStandsTogetherWhenItsRunsDoNot) {
+  std::vector<Record> records;
+  for (const auto& [group, loss] : {std::pair{"Window", "shot"},
+                                    {"Tie", "pseudo_label"},
+                                    {"Window", "pseudo_label"},
+                                    {"Tie", "shot"}}) {
+    records.push_back(made_up({.plan = "mine", .row = "a", .loss = loss, .group = group}, 700));
+  }
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  std::vector<std::string> rows;
+  for (const Row& row : table.rows) rows.push_back(row.heads[0] + " " + row.heads[1]);
+  EXPECT_EQ(rows, (std::vector<std::string>{"Window PL", "Window SHOT", "Tie PL", "Tie SHOT"}));
+  for (const Row& row : table.rows) EXPECT_TRUE(row.border);
+}
+
+TEST(Tables, SayWhenOnlyAPartOfTheDataWasUsed) {
+  std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700)};
+  records[0].spec.protocol = "continual:set=cifar10,images=400";
+  const auto notes = find(make_tables(records), "plan-mine").variants[0].notes;
+  const auto part = [](const std::string& note) { return note.find("images=400") != note.npos; };
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), part));
+  records[0].spec.protocol = "continual:set=cifar10,images=0";
+  const auto whole = find(make_tables(records), "plan-mine").variants[0].notes;
+  EXPECT_FALSE(std::any_of(whole.begin(), whole.end(), [](const std::string& note) {
+    return note.find("images=") != note.npos;
+  }));
+}
+
+TEST(PlanTable, AMeanOverFewerTrialsSaysWhichAndDoesNotCompete) {
+  std::vector<Record> records;
+  for (const std::int64_t trial : {0, 1, 2}) {
+    records.push_back(made_up({.plan = "mine", .row = "a", .trial = trial}, 700));
+    records.push_back(made_up({.plan = "mine", .row = "b", .trial = trial}, 800));
+    if (trial > 0) records.push_back(made_up({.plan = "mine", .row = "c", .trial = trial}, 900));
+  }
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  const Row& best = row_of(table, {"PL", "b"});
+  const Row& fewer = row_of(table, {"PL", "c"});
+  EXPECT_TRUE(best.cells[0].best);
+  EXPECT_FALSE(fewer.cells[0].best);
+  EXPECT_EQ(fewer.cells[0].note, "trials 1 and 2 only");
+  // Many are counted, not named.
+  for (const std::int64_t trial : {3, 4}) {
+    records.push_back(made_up({.plan = "mine", .row = "b", .trial = trial}, 800));
+  }
+  const auto more = make_tables(records);
+  const Row& counted = row_of(find(more, "plan-mine").variants[0], {"PL", "a"});
+  EXPECT_EQ(counted.cells[0].note, "3 of 5 trials");
+}
+
+TEST(Tables, SayWhatTheNumbersRestOn) {
+  const auto said = [](const Record& record, const std::string& words) {
+    const std::vector<Record> records = {record};
+    const auto notes = find(make_tables(records), "plan-mine").variants[0].notes;
+    return std::any_of(notes.begin(), notes.end(),
+                       [&](const std::string& note) { return note.find(words) != note.npos; });
+  };
+  Record record = made_up({.plan = "mine", .row = "a"}, 700);
+  EXPECT_FALSE(said(record, "Precision"));
+  EXPECT_FALSE(said(record, "not the published arrays"));
+  record.spec.precision = "bf16";
+  EXPECT_TRUE(said(record, "Precision of convolutions and products: bf16."));
+  // The arrays that `gala corrupt` makes of CIFAR-10's test images.
+  record.data_hash = "ab873faadd83c46e0bf7c98f2ddb13fb126c3e5a40afbf60b6d6704107140f80";
+  EXPECT_TRUE(said(record, "not the published arrays"));
+  // And of CIFAR-100's.
+  record.data_hash = "973dc8145f320ebf184abe532bce462407acf000c98bf4e128c7a5287669527c";
+  EXPECT_TRUE(said(record, "not the published arrays"));
+  EXPECT_TRUE(said(record, "corruptions of " + record.labels.dataset));
+  record.data_hash = "other";
+  record.spec.data = "cifar10c:generate=yes";
+  EXPECT_TRUE(said(record, "not the published arrays"));
+}
+
+TEST(PlanTable, SaysWhatMovedParametersCostApartFromTheStatistics) {
+  std::vector<Record> records = {made_up({.plan = "mine"}, 700)};
+  const auto columns = [&] {
+    const auto tables = make_tables(records);
+    return find(tables, "plan-mine").variants[0].columns.size();
+  };
+  EXPECT_EQ(columns(), 2U);  // source statistics: one number says all
+  records[0].source = SourceScores{false, {{"x", 100, 90}}, {{"x", 100, 84}}, {{"x", 100, 80}}};
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  ASSERT_EQ(table.columns.size(), 3U);
+  EXPECT_EQ(table.columns[2].name, "Forget., same norm");
+  EXPECT_NEAR(table.rows[0].cells[1].value, 10, 1e-9);
+  EXPECT_NEAR(table.rows[0].cells[2].value, 4, 1e-9);
+}
+
+}  // namespace
+}  // namespace gala::test
