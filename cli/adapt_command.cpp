@@ -105,6 +105,7 @@ void add_method_flags(CLI::App& command, MethodOptions& method) {
 void add_output_flags(CLI::App& command, AdaptFlags& flags) {
   FlagGroup output(command, "Output");
   output.value("--trace", flags.trace, "FILE", "JSON lines, one object a step");
+  output.value("--events", flags.events, "FILE", "what the guard found, JSON lines");
   output.value("--predictions", flags.predictions, "FILE",
                "CSV: index,prediction,confidence[,label][,file]; no finite answer is -1 with "
                "confidence 0");

@@ -128,7 +128,7 @@ void AdaptRun::check_files() const {
   files.writes("--predictions", flags_.predictions);
   files.writes("--save-weights", flags_.save_weights);
   files.writes("--save-state", flags_.save_state, /*instead_of=*/"--resume");
-  files.writes("--guard events", adapter_.guard().options().events);
+  files.writes("--events", flags_.events);
   files.check();
 }
 
@@ -185,7 +185,7 @@ void AdaptRun::open_files(const State& state) {
   };
   open(trace_, flags_.trace, "trace");
   open(predictions_.lines(), flags_.predictions, "predictions");
-  open(events_, adapter_.guard().options().events, "events");
+  open(events_, flags_.events, "events");
   predictions_.begin();
 }
 

@@ -17,7 +17,7 @@ struct AdaptFlags {
   std::int64_t batch_size = 32;
   std::int64_t threads = 0;  ///< 0: as many as there are
   std::int64_t save_every = 0;
-  std::string trace, predictions, save_weights, save_state, resume;
+  std::string trace, events, predictions, save_weights, save_state, resume;
   bool deterministic = false, skip_unreadable = false, profile = false, quiet = false;
 };
 

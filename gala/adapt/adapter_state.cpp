@@ -14,13 +14,6 @@ namespace {
 
 constexpr int kVersion = 4;
 
-/// Without the file of events: where it is written does not change what is done.
-std::string without_events(const std::string& guard) {
-  Spec spec = Spec::parse(guard);
-  std::erase_if(spec.options, [](const auto& option) { return option.first == "events"; });
-  return spec.to_string();
-}
-
 const at::Tensor& tensor_of(const State& state, const std::string& name, at::IntArrayRef sizes) {
   const auto found = state.tensors.find(name);
   if (found == state.tensors.end()) fail("the state lacks {}", name);
@@ -50,7 +43,6 @@ std::string Adapter::fingerprint() const {
 /// What must be the same for a run to go on bit for bit, in the order in which a difference is told.
 nlohmann::ordered_json Adapter::settings() const {
   MethodOptions options = options_;
-  options.guard = without_events(options.guard);
   options.norm = model_.norm_mode().to_string();
   nlohmann::ordered_json settings{{"model", model_.spec().to_string()}};
   settings.update(to_json(options));

@@ -17,14 +17,7 @@ constexpr std::string_view kMattersWhenIdle[] = {"select", "norm", "guard", "see
 
 std::string guard_spec(const std::string& text) {
   const Spec spec = Spec::parse(text);
-  const GuardOptions options = parse_options<GuardOptions>(spec, "guard");
-  if (!options.events.empty()) {
-    fail<ConfigError>("guard: a plan's runs keep their events in the records, not in {}",
-                      options.events);
-  }
-  Spec whole = options_to_spec(spec.name, options);
-  std::erase_if(whole.options, [](const auto& option) { return option.first == "events"; });
-  return whole.to_string();
+  return options_to_spec(spec.name, parse_options<GuardOptions>(spec, "guard")).to_string();
 }
 
 /// What the plan asks for, over what the protocol prescribes.

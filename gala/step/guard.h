@@ -36,7 +36,6 @@ struct GuardOptions {
   double entropy = 0.02;
   double displacement = 0.2;
   RollbackTarget to = RollbackTarget::kSource;
-  std::string events;
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("horizon", &GuardOptions::horizon, "newest answers that are judged together");
@@ -49,7 +48,6 @@ struct GuardOptions {
     option("displacement", &GuardOptions::displacement,
            "collapse when |θ - θ_source| / |θ_source| exceeds this");
     option("to", &GuardOptions::to, "where `rollback` goes");
-    option("events", &GuardOptions::events, "file for health events, JSON lines");
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/stopwatch.h"
+#include "gala/model/classes.h"
 #include "tests/adapt/toy.h"
 
 namespace gala {

@@ -126,17 +126,6 @@ TEST(State, OfPartsOfOnesOwnIsNotResumedByOthers) {
   EXPECT_NO_THROW(made(*fourth, make_loss(Spec::parse("entropy")))->load(state));
 }
 
-TEST(State, DoesNotCareWhereEventsAreWritten) {
-  auto model = toy_model(), twin = toy_model(), third = toy_model();
-  const auto with = [](const std::string& guard) {
-    return MethodOptions{.loss = "entropy", .select = "gala", .guard = guard};
-  };
-  Adapter adapter(*model, with("warn:events=a.jsonl,every=2"));
-  adapter.answer(toy_images(1));
-  Adapter(*twin, with("warn:events=/else/where,every=2")).load(adapter.save());
-  EXPECT_THROW(Adapter(*third, with("warn:every=3")).load(adapter.save()), Error);
-}
-
 TEST(StateFile, HoldsNamesThatAreNotUtf8) {
   const auto path = scratch("names");
   State state;

@@ -193,9 +193,9 @@ TEST_F(BadInput, OutputsAreCheckedBeforeTheWork) {
     adapt_refuses(name + "x.npy", {"would overwrite what --data images reads"});
     adapt_refuses(name + "folder/../source.safetensors", {"what --weights reads"});
   }
-  adapt_refuses("--guard warn:events=missing/e", {"--guard events missing/e"});
+  adapt_refuses("--events missing/e", {"--events missing/e"});
   adapt_refuses("--trace t --predictions ./t", {"--trace and --predictions both name"});
-  adapt_refuses("--save-state t --guard warn:events=t", {"--save-state and --guard events"});
+  adapt_refuses("--save-state t --events t", {"--save-state and --events"});
 }
 
 TEST_F(BadInput, States) {
@@ -285,7 +285,7 @@ TEST_F(BadInput, LinksThatLeadToThemselves) {
   };
   const std::string adapt = "adapt --data arrays:images=x.npy --weights ";
   loops(adapt + "loop");
-  for (const char* flags : {"--trace loop", "--guard warn:events=loop/x", "--resume loop"}) {
+  for (const char* flags : {"--trace loop", "--events loop/x", "--resume loop"}) {
     loops(adapt + "source.safetensors " + flags);
   }
   loops("data folder:path=loop");
@@ -322,7 +322,7 @@ TEST_F(BadInput, TextsWithoutEndAreNotSaidWhole) {
   is_brief("inspect --model resnet18:classes=" + end);
   is_brief("inspect --partition " + end + " --model resnet18");
   const std::string adapt = "adapt --weights source.safetensors --data arrays:images=x.npy ";
-  for (const char* flag : {"--include ", "--device ", "--batch-size ", "--guard warn:events="}) {
+  for (const char* flag : {"--include ", "--device ", "--batch-size ", "--events "}) {
     is_brief(adapt + flag + end);
   }
   is_brief("data folder:path=" + end);

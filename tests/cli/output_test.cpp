@@ -230,7 +230,7 @@ class Collapse : public Output {
  protected:
   Ending collapse(const std::string& guard) {
     return run(labelled_ + "--select all --optimizer adam:rate=1 --trace t.jsonl --guard " + guard +
-               "every=1,horizon=8,events=e.jsonl");
+               "every=1,horizon=8 --events e.jsonl");
   }
 };
 

@@ -28,7 +28,7 @@ class Resume : public GalaProgram {
   const std::string flags_ =
       "adapt --weights source.safetensors --data arrays:images=x.npy,labels=y.npy --batch-size 8 "
       "--loss shot:beta=0.1 --optimizer adam:rate=0.01 --norm running --deterministic --seed 5 "
-      "--guard rollback:every=3,horizon=16,to=healthy,displacement=0.05,events=";
+      "--guard rollback:every=3,horizon=16,to=healthy,displacement=0.05 --events ";
 };
 
 TEST_F(Resume, AfterAKillGoesOnToTheSameBytes) {
@@ -106,7 +106,7 @@ TEST_F(Resume, WhatWasAnsweredBeforeAKillIsWritten) {
   write_pictures("many.npy", 4000);  // so that there is time to kill it
   const pid_t process = start(
       words("adapt --weights source.safetensors --data arrays:images=many.npy --batch-size 8 "
-            "--trace t.jsonl --predictions p.csv --guard warn:every=1,horizon=8,events=e.jsonl"),
+            "--trace t.jsonl --predictions p.csv --guard warn:every=1,horizon=8 --events e.jsonl"),
       "", -1);
   wait_until(process, "t.jsonl", 3);
   ::kill(process, SIGKILL);
@@ -130,7 +130,7 @@ TEST_F(Resume, FromAnotherFolderAndByOtherPathsGoesOnToTheSameBytes) {
     return "adapt --weights ../source.safetensors --data " + data +
            " --batch-size 8 --loss shot:beta=0.1 --optimizer adam:rate=0.01 --norm running "
            "--deterministic --seed 5 --guard rollback:every=3,horizon=16,to=healthy,"
-           "displacement=0.05,events=../b.events --trace ./../b.jsonl --predictions " +
+           "displacement=0.05 --events ../b.events --trace ./../b.jsonl --predictions " +
            path("b.csv").string() + " --save-weights ../b.safetensors --resume ../b.state";
   };
   start_in("deep/er");

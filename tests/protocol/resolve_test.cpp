@@ -70,8 +70,7 @@ TEST_F(ResolveTest, SaysWhatCannotBe) {
   EXPECT_CONTAINS(problem_of(continual("contrast", "stream = \"gradual\"\n")), "severity");
   EXPECT_CONTAINS(problem_of(continual("contrast", "optimizer = \"adam:rat=1\"\n")), "rat");
   EXPECT_CONTAINS(problem_of(continual("contrast", "optimizer = \"adam:rate=fast\"\n")), "fast");
-  EXPECT_CONTAINS(problem_of(continual("contrast", "guard = \"warn:events=x.jsonl\"\n")),
-                  "records");
+  EXPECT_CONTAINS(problem_of(continual("contrast", "guard = \"warn:evry=1\"\n")), "every");
   EXPECT_CONTAINS(problem_of(continual("contrast", "norm = \"bach\"\n")), "batch");
   EXPECT_CONTAINS(problem_of(continual("contrast", "model = \"wide_resnet:classes=7\"\n")),
                   "the weights do not fit wide_resnet");

@@ -319,7 +319,7 @@ TEST(Guard, RefusesWordsItDoesNotKnow) {
   EXPECT_EQ(
       message_of("warn:horizont=3"),
       "guard warn has no option \"horizont\" (did you mean \"horizon\"? known: horizon, every, "
-      "diversity, entropy, displacement, to, events)");
+      "diversity, entropy, displacement, to)");
   EXPECT_EQ(message_of("rollback:to=start"),
             "guard rollback: option to cannot be \"start\" (expected source|healthy)");
   EXPECT_EQ(message_of("warn:horizon=0"), "guard: horizon must be at least 1");
