@@ -25,6 +25,7 @@
 #include "gala/data/class_check.h"
 #include "gala/data/data_paths.h"
 #include "gala/data/loader.h"
+#include "gala/model/classes.h"
 
 namespace gala {
 namespace {
@@ -76,7 +77,7 @@ class AdaptRun {
   std::int64_t unreadable_before_ = 0;  ///< pictures left out before that
 };
 
-DataSource open_source(const AdaptFlags& flags, const Model& model) {
+DataSource open_images(const AdaptFlags& flags, const Model& model) {
   return open_data(Spec::parse(flags.data), model.class_names());
 }
 
@@ -88,7 +89,7 @@ Stream open_stream(const AdaptFlags& flags, const DataSource& source) {
 AdaptRun::AdaptRun(const AdaptFlags& flags)
     : flags_(flags),
       model_(open_model(flags, warnings_)),
-      source_(open_source(flags, *model_)),
+      source_(open_images(flags, *model_)),
       stream_(open_stream(flags, source_)),
       batches_(stream_.batches(flags.batch_size)),
       adapter_(*model_, flags.method, {.profile = flags.profile}),

@@ -26,6 +26,7 @@ struct OpenedPlan {
   ExperimentPlan plan;
   std::vector<ReadyRun> runs;
   std::optional<Store> store;  ///< nothing when a dry run finds none
+  Shard shard;
   std::vector<const ReadyRun*> to_do;
   Machine machine;
 };
@@ -113,18 +114,14 @@ void open_store(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   });
 }
 
-void find_work(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
-  Shard shard;
-  if (!flags.shard.empty() && problems.empty()) shard = Shard::parse(flags.shard);
+void find_work(OpenedPlan& opened) {
   if (opened.store) {
-    opened.to_do = runs_to_do(opened.runs, *opened.store, shard);
+    opened.to_do = runs_to_do(opened.runs, *opened.store, opened.shard);
   } else {
     for (const ReadyRun& run : opened.runs) {
-      if (shard.has(run.key)) opened.to_do.push_back(&run);
+      if (opened.shard.has(run.key)) opened.to_do.push_back(&run);
     }
   }
-  check_weights(opened.to_do, problems);
-  set_arithmetic(opened.to_do, opened.machine, problems);
 }
 
 /// Everything that can be wrong is found here, before the first run. The store is opened late, and
@@ -136,12 +133,14 @@ void open_plan(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   problems.attempt("--precision", [&] { take_precision(flags, opened.plan); });
   problems.attempt("--only", [&] { keep_only(opened.plan, parse_conditions(flags.only)); });
   if (!flags.shard.empty()) {
-    problems.attempt("--shard", [&] { Shard::parse(flags.shard); });
+    problems.attempt("--shard", [&] { opened.shard = Shard::parse(flags.shard); });
   }
   if (opened.plan.runs.empty()) return;
   opened.runs = resolve(opened.plan, flags.root, problems);
   open_store(flags, opened, problems);
-  find_work(flags, opened, problems);
+  find_work(opened);
+  check_weights(opened.to_do, problems);
+  set_arithmetic(opened.to_do, opened.machine, problems);
 }
 
 /// Runs that an earlier plan made without the trace that this one asks for.
