@@ -7,11 +7,14 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
+#include "gala/adapt/after_step.h"
+#include "gala/adapt/readout.h"
 #include "gala/base/error.h"
 #include "gala/data/corruption/corruption_list.h"
 #include "gala/data/dataset.h"
 #include "gala/data/stream.h"
 #include "gala/loss/loss.h"
+#include "gala/loss/sample_rule.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
 #include "gala/protocol/protocol.h"
@@ -39,10 +42,15 @@ std::vector<MethodInfo> describe_guards() {
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
       {"losses", "--loss", [] { return describe_registry<Loss>(loss_registry()); }},
+      {"samples", "--samples",
+       [] { return describe_registry<SampleRule>(sample_rule_registry()); }},
       {"selectors", "--select",
        [] { return describe_registry<Selector, std::uint64_t>(selector_registry()); }},
       {"optimizers", "--optimizer",
        [] { return describe_registry<Optimizer>(optimizer_registry()); }},
+      {"after_step", "--after-step",
+       [] { return describe_registry<AfterStep>(after_step_registry()); }},
+      {"readouts", "--readout", [] { return describe_registry<Readout>(readout_registry()); }},
       {"models", "--model", [] { return describe_registry<Model>(model_registry()); }},
       {"norms", "--norm", [] { return describe_norm_modes(); }},
       {"guards", "--guard", [] { return describe_guards(); }},

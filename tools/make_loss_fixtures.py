@@ -38,6 +38,17 @@ def shot(logits, beta=0.9, theta=0.1):
     return information_maximisation(logits) + theta * pseudo_label(logits, beta)
 
 
+def generalised_cross_entropy(logits, q=0.8):
+    probabilities = logits.softmax(1)
+    chosen = probabilities[torch.arange(len(logits)), probabilities.argmax(1)]
+    return ((1 - chosen ** q) / q).mean()
+
+
+def soft_likelihood_ratio(logits, clip=0.99):
+    p = torch.clamp(logits.softmax(1), min=0.0, max=clip)
+    return -(p * torch.log(p / (torch.ones_like(p) - p) + 1e-5)).sum(1).mean()
+
+
 LOSSES = {
     "entropy": (entropy, {}),
     "information_maximisation": (information_maximisation, {}),
@@ -48,6 +59,10 @@ LOSSES = {
     "shot": (shot, {}),
     "shot:beta=0.4,theta=0.7": (shot, {"beta": 0.4, "theta": 0.7}),
     "shot:theta=0": (shot, {"theta": 0.0}),
+    "generalised_cross_entropy": (generalised_cross_entropy, {}),
+    "generalised_cross_entropy:q=0.3": (generalised_cross_entropy, {"q": 0.3}),
+    "soft_likelihood_ratio": (soft_likelihood_ratio, {}),
+    "soft_likelihood_ratio:clip=0.9": (soft_likelihood_ratio, {"clip": 0.9}),
 }
 
 # name, samples, classes, spread of the logits

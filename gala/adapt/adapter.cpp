@@ -16,6 +16,7 @@
 namespace gala {
 namespace {
 
+constexpr char kNoPart[] = "none";
 constexpr int kNoStage = std::numeric_limits<int>::max();
 
 template <class Part>
@@ -30,6 +31,14 @@ std::unique_ptr<Part> given_or(std::unique_ptr<Part>& given, std::vector<std::st
   if (!given) return make();
   own.push_back(type_name(*given));
   return std::move(given);
+}
+
+/// Where no image counts there is no step: the gate is closed, and `confident` says so by -1.
+void close_where_none_counts(const at::Tensor& weights, at::Tensor& gate, at::Tensor& confident) {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor none = weights.ne(0).any().logical_not();
+  gate = gate.masked_fill(none, std::numeric_limits<double>::quiet_NaN());
+  confident = confident.masked_fill(none, -1);
 }
 
 }  // namespace
@@ -82,13 +91,16 @@ Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
   const std::vector<at::Tensor> statistics = copy_statistics();
   Frame& frame = runner_->run(images, first_of_batch ? PassKind::kAdapt : PassKind::kAdaptAgain,
                               stepper_->can_be_captured());
+  const bool counts = frame.facts.confident() >= 0;
   StepRecord record =
-      stepper_->move(frame.gradient_pointers, frame.facts.loss(), frame.facts.sums());
+      counts ? stepper_->move(frame.gradient_pointers, frame.facts.loss(), frame.facts.sums())
+             : stepper_->pause(frame.facts.loss());
   record.step = totals_.steps + 1;
   record.batch = totals_.batches;
-  record.confident = frame.facts.confident();
+  record.confident = std::max<std::int64_t>(frame.facts.confident(), 0);
   record.times += runner_->times();
-  record.refused ? put_back(statistics) : after_step(record);
+  if (record.refused) put_back(statistics);
+  if (counts && !record.refused) after_step(record);
   count(record);
   steps.push_back(std::move(record));
   return frame;
@@ -102,12 +114,14 @@ void Adapter::pass(Frame& frame, PassKind kind, WorkQueue& queue) {
   if (kind == PassKind::kAnswer) return frame.facts.note(frame.output.logits, nullptr, queue);
   LossInput input{.student = frame.output};
   if (samples_) input.weights = samples_->weigh(frame.output);
-  const LossTerms terms = loss_->evaluate(input);
+  LossTerms terms = loss_->evaluate(input);
   queue.mark(2);
   terms.value.backward();
   frame.take_gradients(*arena_);
   queue.mark(3);
-  stepper_->measure(frame.gradient_pointers, terms.value.const_data_ptr<float>(),
+  at::Tensor gate = terms.value.detach();  // where it is not finite, no moment moves
+  if (samples_) close_where_none_counts(input.weights, gate, terms.confident);
+  stepper_->measure(frame.gradient_pointers, gate.const_data_ptr<float>(),
                     frame.facts.table().mutable_data_ptr<double>());
   frame.facts.note(frame.output.logits, &terms, queue);
   queue.mark(4);
@@ -146,13 +160,18 @@ Adapter::Adapter(Model& model, const MethodOptions& options, AdapterSetup setup)
       after_step_(std::move(setup.parts.after_step)),
       readout_(std::move(setup.parts.readout)),
       guard_(options.guard, model.classes()) {
+  for_each_part([&](const Part& part) { own_parts_.push_back(type_name(part)); });
+  if (!samples_ && options.samples != kNoPart) samples_ = make_sample_rule(options.samples);
+  if (after_step_.empty() && options.after_step != kNoPart) {
+    after_step_.push_back(make_after_step(options.after_step));
+  }
+  if (!readout_ && options.readout != kNoPart) readout_ = make_readout(options.readout);
   loss_ = given_or(setup.parts.loss, own_parts_, [&] { return make_loss(options.loss); });
   std::unique_ptr<Optimizer> optimizer = given_or(
       setup.parts.optimizer, own_parts_, [&] { return make_optimizer(options.optimizer); });
   std::unique_ptr<Selector> selector = given_or(setup.parts.selector, own_parts_, [&] {
     return make_selector(options.select, static_cast<std::uint64_t>(options.seed));
   });
-  for_each_part([&](const Part& part) { own_parts_.push_back(type_name(part)); });
   const NormMode mode =
       options.norm.empty() ? loan_.norm_mode_before() : NormMode::parse(options.norm);
   options_.norm = mode.to_string();
@@ -254,7 +273,13 @@ void Adapter::reset() {
 }
 
 void Adapter::restart() {
-  restore(source_);
+  healthy_ = source_;
+  begin_at(source_);
+}
+
+/// Goes on from parameters and statistics, without a past.
+void Adapter::begin_at(const Snapshot& snapshot) {
+  restore(snapshot);
   stepper_->restart();
   for_each_part([](Part& part) { part.restart(); });
 }

@@ -89,7 +89,7 @@ class Adapter {
   /// Back to the source: parameters, statistics, moments, displacement, clock, counts.
   void reset();
 
-  /// The same, but the counts go on: for a stream that begins anew from the source.
+  /// The same, but counts, guard and draws go on: for a stream that begins anew from the source.
   void restart();
 
   Model& model() { return model_; }
@@ -136,10 +136,12 @@ class Adapter {
   void watch(Answer& answer, BatchHealth health);
   Snapshot take_snapshot() const;
   void restore(const Snapshot& snapshot);
+  void begin_at(const Snapshot& snapshot);
   HealthEvent judge();
   at::Tensor difference_from_source() const;
   double relative_displacement() const;
   bool keeps_healthy() const;
+  void put_in(const State& state);
   std::string fingerprint() const;
   nlohmann::ordered_json settings() const;
   /// Calls `use` with each of the parts that remember.

@@ -92,15 +92,23 @@ at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
     Adapter& adapter;
     Snapshot adapted = adapter.take_snapshot();
     NormMode mode = adapter.model_.norm_mode();
-    ~Back() {
+    void put() {
       adapter.model_.set_norm_mode(mode);
       adapter.restore(adapted);
     }
   };
-  const Back back{*this};
-  restore(source_);
-  model_.set_norm_mode({});
-  return model_.forward(images, /*update_statistics=*/false).logits;
+  Back back{*this};
+  at::Tensor logits;
+  try {
+    restore(source_);
+    model_.set_norm_mode({});
+    logits = model_.forward(images, /*update_statistics=*/false).logits;
+  } catch (...) {
+    back.put();
+    throw;
+  }
+  back.put();
+  return logits;
 }
 
 }  // namespace gala

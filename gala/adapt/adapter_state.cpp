@@ -105,48 +105,53 @@ void Adapter::load(const State& state) {
   }
   const State before = save();
   try {
-    const c10::NoGradGuard no_grad;
-    at::Tensor parameters = arena_->values();
-    arena_->load(parameters, "parameter/", state);
-    if (keeps_healthy()) {
-      healthy_.values = at::zeros_like(source_.values);  // it may be the source's own tensor
-      arena_->load(healthy_.values, "healthy/", state);
-    }
-    StateArchive archive(*arena_, state);
-    stepper_->remember(archive);
-    for_each_part([&](Part& part) { part.remember(archive); });
-    std::size_t i = 0;
-    for (Buffer& buffer : model_.buffers()) {
-      const at::IntArrayRef sizes = buffer.value.sizes();
-      buffer.value.copy_(tensor_of(state, "buffer/" + buffer.name, sizes));
-      if (keeps_healthy()) {
-        healthy_.buffers[i++] = tensor_of(state, "healthy_buffer/" + buffer.name, sizes).clone();
-      }
-    }
-    travelled_ = values.at("travelled").get<std::vector<double>>();
-    if (keeps_healthy()) {
-      healthy_.travelled = values.at("healthy_travelled").get<std::vector<double>>();
-    }
-    guard_.load(values.at("guard"));
-    stopped_ = values.at("stopped");
-    const auto& totals = values.at("totals");
-    totals_ = {.batches = totals.at("batches"),
-               .steps = totals.at("steps"),
-               .refused = totals.at("refused"),
-               .skipped = totals.at("skipped"),
-               .rollbacks = totals.at("rollbacks"),
-               .from_source = totals.at("from_source"),
-               .unanswered = totals.at("unanswered"),
-               .chosen = totals.at("chosen"),
-               .path = totals.at("path")};
-    if (totals_.chosen.size() != layers().size() || totals_.path.size() != layers().size() ||
-        travelled_.size() != layers().size() ||
-        (keeps_healthy() && healthy_.travelled.size() != layers().size())) {
-      fail("the totals are of another number of layers");
-    }
+    put_in(state);
   } catch (const std::exception& problem) {
-    load(before);
+    put_in(before);
     fail("the state cannot be used: {}", in_words(problem));
+  }
+}
+
+void Adapter::put_in(const State& state) {
+  const auto& values = state.values;
+  const c10::NoGradGuard no_grad;
+  at::Tensor parameters = arena_->values();
+  arena_->load(parameters, "parameter/", state);
+  if (keeps_healthy()) {
+    healthy_.values = at::zeros_like(source_.values);  // it may be the source's own tensor
+    arena_->load(healthy_.values, "healthy/", state);
+  }
+  StateArchive archive(*arena_, state);
+  stepper_->remember(archive);
+  for_each_part([&](Part& part) { part.remember(archive); });
+  std::size_t i = 0;
+  for (Buffer& buffer : model_.buffers()) {
+    const at::IntArrayRef sizes = buffer.value.sizes();
+    buffer.value.copy_(tensor_of(state, "buffer/" + buffer.name, sizes));
+    if (keeps_healthy()) {
+      healthy_.buffers[i++] = tensor_of(state, "healthy_buffer/" + buffer.name, sizes).clone();
+    }
+  }
+  travelled_ = values.at("travelled").get<std::vector<double>>();
+  if (keeps_healthy()) {
+    healthy_.travelled = values.at("healthy_travelled").get<std::vector<double>>();
+  }
+  guard_.load(values.at("guard"));
+  stopped_ = values.at("stopped");
+  const auto& totals = values.at("totals");
+  totals_ = {.batches = totals.at("batches"),
+             .steps = totals.at("steps"),
+             .refused = totals.at("refused"),
+             .skipped = totals.at("skipped"),
+             .rollbacks = totals.at("rollbacks"),
+             .from_source = totals.at("from_source"),
+             .unanswered = totals.at("unanswered"),
+             .chosen = totals.at("chosen"),
+             .path = totals.at("path")};
+  if (totals_.chosen.size() != layers().size() || totals_.path.size() != layers().size() ||
+      travelled_.size() != layers().size() ||
+      (keeps_healthy() && healthy_.travelled.size() != layers().size())) {
+    fail("the totals are of another number of layers");
   }
 }
 

@@ -41,8 +41,7 @@ void Adapter::watch(Answer& answer, BatchHealth health) {
   }
   if (guard_.action() == GuardAction::kStop) stopped_ = true;
   if (guard_.action() != GuardAction::kRollback) return;
-  restart();
-  if (keeps_healthy()) restore(healthy_);
+  begin_at(keeps_healthy() ? healthy_ : source_);
   guard_.forget(/*all=*/false);
   ++totals_.rollbacks;
 }

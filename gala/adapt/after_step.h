@@ -1,6 +1,11 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "gala/base/registry.h"
 #include "gala/loss/part.h"
 #include "gala/step/step_record.h"
 #include "gala/tensor/arena.h"
@@ -15,12 +20,17 @@ struct StepView {
   const LayerPartition& layers;
 };
 
-/// Something done after every step that was not refused: a teacher that follows, a pull to the source,
-/// a restore, a reset. It does not count as displacement. Parameters may only come nearer to the
+/// Something done after every step that was not refused: a pull to the source, a restore. It does not
+/// count as displacement (but with `displacement=difference`). Parameters may only come nearer to the
 /// source by it: the guard bounds how far they are by the way that steps made.
 class AfterStep : public Part {
  public:
+  static constexpr std::string_view kKind = "after step";
+
   virtual void after(const StepView& view, const StepRecord& record) = 0;
 };
+
+std::span<const RegistryEntry<AfterStep>> after_step_registry();
+std::unique_ptr<AfterStep> make_after_step(const Spec& spec);
 
 }  // namespace gala

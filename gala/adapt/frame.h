@@ -28,6 +28,7 @@ class Facts {
 
   // On the host, after the queue was waited for.
   double loss() const { return *loss_.const_data_ptr<float>(); }
+  /// -1 where a sample rule let no image count.
   std::int64_t confident() const {
     return static_cast<std::int64_t>(*confident_.const_data_ptr<float>());
   }

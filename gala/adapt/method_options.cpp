@@ -8,7 +8,7 @@ namespace gala {
 namespace {
 
 /// Options that the first records do not have.
-constexpr std::string_view kAddedLater[] = {"shadow"};
+constexpr std::string_view kAddedLater[] = {"after_step", "readout", "samples", "shadow"};
 
 bool added_later(std::string_view name) {
   return std::find(std::begin(kAddedLater), std::end(kAddedLater), name) != std::end(kAddedLater);

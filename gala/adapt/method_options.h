@@ -33,11 +33,15 @@ constexpr std::array<std::string_view, 3> enum_names(HeadRule) {
 
 /// How to adapt. This is the only description there is: the flags of the command line, the keys of
 /// plans, the specs and keys of records, saved states and help all visit it. A new option is a member and
-/// a line of `visit` here, and a name in kAddedLater (method_options.cpp). Loss, selector, optimizer, norm mode and guard are specs.
+/// a line of `visit` here, and a name in kAddedLater (method_options.cpp). Loss, selector, optimizer, norm mode, guard and the
+/// parts named after them are specs.
 struct MethodOptions {
   std::string loss = "pseudo_label";
+  std::string samples = "none";
   std::string select = "gala";
   std::string optimizer = "adam";
+  std::string after_step = "none";
+  std::string readout = "none";
   std::string norm = {};  ///< empty: the mode the model is in
   std::optional<Granularity> partition = {};
   HeadRule head = HeadRule::kAuto;
@@ -54,8 +58,11 @@ struct MethodOptions {
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("loss", &MethodOptions::loss, "unsupervised loss");
+    option("samples", &MethodOptions::samples, "how much each image counts in it; none: all alike");
     option("select", &MethodOptions::select, "which layers move");
     option("optimizer", &MethodOptions::optimizer, "how they move");
+    option("after_step", &MethodOptions::after_step, "what is done after every step");
+    option("readout", &MethodOptions::readout, "how logits become answers; none: they are");
     option("norm", &MethodOptions::norm,
            "statistics of norm layers: source, batch, blend or running");
     option("partition", &MethodOptions::partition,

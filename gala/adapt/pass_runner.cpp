@@ -9,9 +9,9 @@
 namespace gala {
 namespace {
 
-/// Where the phases are not timed apart, all of the pass counts as forward.
-StepTimes pass_times(const WorkQueue& queue, double whole) {
-  if (!queue.times_phases()) return {.forward = whole};
+/// Where the phases are not timed apart, all of the pass counts as forward; an answer has no others.
+StepTimes pass_times(const WorkQueue& queue, PassKind kind, double whole) {
+  if (!queue.times_phases() || kind == PassKind::kAnswer) return {.forward = whole};
   return {.copy = queue.phase_time(1),
           .forward = queue.phase_time(2),
           .backward = queue.phase_time(3),
@@ -59,7 +59,7 @@ Frame& PassRunner::run(const at::Tensor& images, PassKind kind, bool can_be_capt
   // What a captured pass writes to, the next one overwrites.
   if (frame.work) frame.answer = frame.output.logits.clone();
   queue_->wait();
-  times_ = pass_times(*queue_, watch.lap());
+  times_ = pass_times(*queue_, kind, watch.lap());
   return frame;
 }
 

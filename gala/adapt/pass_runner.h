@@ -63,7 +63,7 @@ class PassRunner {
   /// The queue is current while the scope lives; a pass runs inside one.
   std::unique_ptr<WorkQueue::Scope> enter() { return queue_->enter(); }
   /// Runs a pass and waits for it. The frame is that of the images' shape, and stays until the next
-  /// pass over it.
+  /// pass.
   Frame& run(const at::Tensor& images, PassKind kind, bool can_be_captured);
   /// Where the time of the newest pass went.
   const StepTimes& times() const { return times_; }

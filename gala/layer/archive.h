@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "gala/base/error.h"
 #include "gala/layer/memory.h"
 
 namespace gala {
@@ -24,7 +25,12 @@ class Archive {
     nlohmann::json json;
     if (!loads()) json = value;
     exchange(name, json);
-    if (loads()) json.get_to(value);
+    if (!loads()) return;
+    try {
+      json.get_to(value);
+    } catch (const nlohmann::json::exception&) {
+      throw Error("the value " + name + " is not of the kind that it should be");
+    }
   }
 
  protected:

@@ -8,8 +8,7 @@ namespace gala {
 
 LossTerms EntropyLoss::evaluate(const LossInput& input) const {
   const at::Tensor& logits = input.student.logits;
-  return {mean_entropy(logits, input.weights),
-          at::full({}, logits.size(0), logits.options().requires_grad(false))};
+  return {mean_entropy(logits, input.weights), count_of(logits, input.weights)};
 }
 
 }  // namespace gala

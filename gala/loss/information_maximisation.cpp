@@ -18,7 +18,7 @@ LossTerms InformationMaximisationLoss::evaluate(const LossInput& input) const {
   const at::Tensor& logits = input.student.logits;
   return {mean_entropy(logits, input.weights) +
               negative_diversity(logits, options_.epsilon, input.weights),
-          at::full({}, logits.size(0), logits.options().requires_grad(false))};
+          count_of(logits, input.weights)};
 }
 
 }  // namespace gala

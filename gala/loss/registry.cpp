@@ -1,8 +1,10 @@
 #include "gala/loss/entropy.h"
+#include "gala/loss/generalised_cross_entropy.h"
 #include "gala/loss/information_maximisation.h"
 #include "gala/loss/loss.h"
 #include "gala/loss/pseudo_label.h"
 #include "gala/loss/shot.h"
+#include "gala/loss/soft_likelihood_ratio.h"
 
 namespace gala {
 namespace {
@@ -16,6 +18,11 @@ constexpr RegistryEntry<Loss> kLosses[] = {
         "information_maximisation",
         "low entropy of each answer, high entropy of their mean; head frozen"),
     registry_entry<Loss, EntropyLoss>("entropy", "mean entropy of the answers (Tent's loss)"),
+    registry_entry<Loss, GeneralisedCrossEntropyLoss>(
+        "generalised_cross_entropy",
+        "bounded cross-entropy against the network's own answers (RPL's loss)"),
+    registry_entry<Loss, SoftLikelihoodRatioLoss>("soft_likelihood_ratio",
+                                                  "log odds of the answers, clipped (ROID's loss)"),
 };
 
 }  // namespace

@@ -6,10 +6,22 @@
 
 namespace gala {
 
-at::Tensor mean_entropy(const at::Tensor& logits, const at::Tensor& weights) {
+at::Tensor weighted_mean(const at::Tensor& losses, const at::Tensor& weights) {
+  return (weights.defined() ? losses * weights : losses).mean();
+}
+
+at::Tensor count_of(const at::Tensor& logits, const at::Tensor& weights) {
+  if (weights.defined()) return weights.ne(0).sum().to(logits.scalar_type());
+  return at::full({}, logits.size(0), logits.options().requires_grad(false));
+}
+
+at::Tensor entropies(const at::Tensor& logits) {
   const at::Tensor log_p = at::log_softmax(logits, 1);
-  const at::Tensor negative = (log_p.exp() * log_p).sum(1);
-  return -(weights.defined() ? negative * weights : negative).mean();
+  return -(log_p.exp() * log_p).sum(1);
+}
+
+at::Tensor mean_entropy(const at::Tensor& logits, const at::Tensor& weights) {
+  return weighted_mean(entropies(logits), weights);
 }
 
 at::Tensor negative_diversity(const at::Tensor& logits, double epsilon, const at::Tensor& weights) {

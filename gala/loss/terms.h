@@ -10,6 +10,15 @@ namespace gala {
 
 // Terms over logits [N, C]. `weights` [N] say how much each sample counts; undefined: 1 each.
 
+/// The mean of weight times loss over the batch.
+at::Tensor weighted_mean(const at::Tensor& losses, const at::Tensor& weights);
+
+/// How many samples take part: all, or those with a weight.
+at::Tensor count_of(const at::Tensor& logits, const at::Tensor& weights);
+
+/// -Σ_c p_c log p_c of each sample, [N].
+at::Tensor entropies(const at::Tensor& logits);
+
 /// Mean over samples of -Σ_c p_c log p_c.
 at::Tensor mean_entropy(const at::Tensor& logits, const at::Tensor& weights = {});
 

@@ -19,7 +19,7 @@ class CpuSweep : public Sweep<Rule> {
         chunks_(make_chunks(context.layout, context.layers, kChunk)),
         parts_(chunks_.size()) {}
 
-  void set_rules(std::span<const Rule> rules) override {
+  void set_rules(std::span<const Rule> rules, bool) override {
     rules_.assign(rules.begin(), rules.end());
   }
 

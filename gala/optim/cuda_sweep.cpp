@@ -51,9 +51,9 @@ class CudaSweep : public Sweep<Rule> {
     parts_ = make<double>(std::ssize(chunks) * kSumColumns);
   }
 
-  void set_rules(std::span<const Rule> rules) override {
+  void set_rules(std::span<const Rule> rules, bool measures) override {
     std::memcpy(fresh_rules_.template data<void>(), rules.data(), rules.size_bytes());
-    if (measures_) return;  // a kernel of the measuring pass fetches them
+    if (measures) return;  // a kernel of that pass fetches them
     const CurrentDevice current(workspace().device());
     upload_into(rules_, rules);
   }
@@ -61,7 +61,6 @@ class CudaSweep : public Sweep<Rule> {
   void measure(GradientPointers gradients, const float* loss, const DisplacementView& displacement,
                bool commit, double* table) override {
     const CurrentDevice current(workspace().device());
-    measures_ = true;
     CudaPass<Rule> pass = make_pass(gradients, displacement);
     pass.view.commit = commit;
     queue_measure(pass, pointers_.data(), pointers_.size(), loss, table, stream());
@@ -133,8 +132,7 @@ class CudaSweep : public Sweep<Rule> {
   std::vector<std::int32_t> layer_begin_;
   std::vector<const float*> pointers_;
   Memory chunks_, device_begin_, rules_, weights_, broken_, parts_;
-  Memory fresh_rules_;     ///< on the host
-  bool measures_ = false;  ///< whether steps are measured; in training they are only applied
+  Memory fresh_rules_;  ///< on the host
 };
 
 template <class Rule>

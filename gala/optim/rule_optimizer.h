@@ -30,13 +30,7 @@ class RuleOptimizer : public Optimizer {
 
   bool can_be_captured() const override { return sweep_->can_be_captured(); }
 
-  void prepare() override {
-    for (std::size_t l = 0; l < steps_.size(); ++l) {
-      // Layers at the same step have the same rule; nearly always that is all of them.
-      rules_[l] = l > 0 && steps_[l] == steps_[l - 1] ? rules_[l - 1] : rule(steps_[l] + 1);
-    }
-    sweep_->set_rules(rules_);
-  }
+  void prepare() override { set_rules(/*measures=*/true); }
 
   void measure(GradientPointers gradients, const float* loss, const DisplacementView& displacement,
                double* table) override {
@@ -52,7 +46,7 @@ class RuleOptimizer : public Optimizer {
   }
 
   void step(GradientPointers gradients) override {
-    prepare();
+    set_rules(/*measures=*/false);
     whole_.assign(steps_.size(), 1.0);
     // As a difference, the displacement takes no part in a move.
     sweep_->apply(gradients, {.difference = true}, /*advance=*/true, whole_);
@@ -89,6 +83,14 @@ class RuleOptimizer : public Optimizer {
   }
 
  private:
+  void set_rules(bool measures) {
+    for (std::size_t l = 0; l < steps_.size(); ++l) {
+      // Layers at the same step have the same rule; nearly always that is all of them.
+      rules_[l] = l > 0 && steps_[l] == steps_[l - 1] ? rules_[l - 1] : rule(steps_[l] + 1);
+    }
+    sweep_->set_rules(rules_, measures);
+  }
+
   Moments which_;
   Workspace* workspace_ = nullptr;
   MomentBuffers<Rule> moments_;

@@ -52,8 +52,9 @@ class Sweep {
   virtual ~Sweep() = default;
   /// Whether work that was captured once goes by the rules of each step.
   virtual bool can_be_captured() const { return true; }
-  /// The rules of the coming step, one for each layer; see Optimizer::prepare.
-  virtual void set_rules(std::span<const Rule> rules) = 0;
+  /// The rules of the coming step, one for each layer; see Optimizer::prepare. `measures`: whether a
+  /// pass that measures comes first.
+  virtual void set_rules(std::span<const Rule> rules, bool measures) = 0;
   /// Fills `table` (kSumColumns doubles for each layer, on the device). With `commit` the moments
   /// advance, unless the loss or a gradient is not finite.
   virtual void measure(GradientPointers gradients, const float* loss,

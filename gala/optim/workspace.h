@@ -60,7 +60,8 @@ class Workspace {
   /// unbiased one, and 0 where the axis has one place.
   virtual std::vector<double> signal_over_rows(const ArenaLayout& layout,
                                                GradientPointers gradients, double floor) = 0;
-  /// By tensor: Σ over its entries of ḡ² / (Var g + floor), mean and variance over the buffers.
+  /// By tensor: Σ over its entries of ḡ² / (Var g + floor), mean and variance over the buffers,
+  /// of which there are at least two.
   virtual std::vector<double> signal_over_buffers(const ArenaLayout& layout,
                                                   std::span<const Memory> buffers,
                                                   double floor) = 0;

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "gala/adapt/after_step.h"
 #include "gala/adapt/fit.h"
+#include "gala/adapt/readout.h"
 #include "gala/loss/loss.h"
+#include "gala/loss/sample_rule.h"
 #include "gala/model/norm.h"
 #include "gala/optim/optimizer.h"
 #include "gala/select/selector.h"
@@ -13,7 +16,7 @@ namespace gala {
 namespace {
 
 /// What a run in which nothing moves still depends on.
-constexpr std::string_view kMattersWhenIdle[] = {"select", "norm", "guard", "seed"};
+constexpr std::string_view kMattersWhenIdle[] = {"select", "norm", "readout", "guard", "seed"};
 
 std::string guard_spec(const std::string& text) {
   const Spec spec = Spec::parse(text);
@@ -60,6 +63,12 @@ Method decide_method(const RunRequest& request, const RunDefaults& defaults, Mod
     options = requested_when_idle(request, defaults);
     whole(options.select, selectors, Selector::kKind);
   }
+  const auto whole_part = [&](std::string& text, const auto& registry, std::string_view kind) {
+    if (text != "none") whole(text, describe_registry(registry), kind);
+  };
+  whole_part(options.samples, sample_rule_registry(), SampleRule::kKind);
+  whole_part(options.after_step, after_step_registry(), AfterStep::kKind);
+  whole_part(options.readout, readout_registry(), Readout::kKind);
   const auto loss = make_loss(whole(options.loss, losses, Loss::kKind));
   make_optimizer(whole(options.optimizer, optimizers, Optimizer::kKind));
   options.norm = NormMode::parse(options.norm).to_string();

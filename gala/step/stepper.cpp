@@ -50,6 +50,7 @@ void Stepper::measure(GradientPointers gradients, const float* loss, double* tab
 
 StepRecord Stepper::move(GradientPointers gradients, double loss, std::span<const LayerSums> sums) {
   StepRecord record;
+  record.step = clock_.step;
   record.window_step = clock_.window_step;
   record.loss = loss;
   record.gradient_norm = gradient_norm(sums);
@@ -72,6 +73,13 @@ StepRecord Stepper::move(GradientPointers gradients, double loss, std::span<cons
     record.layers.push_back(
         {cosine(sums[l]), std::sqrt(sums[l].update_sq), std::sqrt(sums[l].shift_sq), weights[l]});
   }
+  return record;
+}
+
+StepRecord Stepper::pause(double loss) const {
+  StepRecord record;
+  record.window_step = clock_.window_step;
+  record.loss = loss;
   return record;
 }
 

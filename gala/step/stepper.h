@@ -23,8 +23,9 @@ namespace gala {
 /// chose. It holds what that takes (optimizer, selector, displacement, window, clock) and knows
 /// neither network nor loss, nor LibTorch: parameters and gradients are pointers.
 ///
-///   gala::Stepper stepper(layout, values, layers, make_optimizer(Spec::parse("adam")),
-///                         make_selector(Spec::parse("gala"), 0),
+///   auto selector = make_selector("gala", 0);
+///   selector->attach(layers);
+///   gala::Stepper stepper(layout, values, layers, make_optimizer("adam"), std::move(selector),
 ///                         std::make_unique<gala::HostWorkspace>());
 ///   StepRecord record = stepper.step(gradients, &loss);
 class Stepper {
@@ -46,6 +47,10 @@ class Stepper {
   /// gradient or an update is not finite, the step is refused: no parameter moves.
   StepRecord move(GradientPointers gradients, double loss, std::span<const LayerSums> sums);
 
+  /// In place of `move` where there is nothing to learn from: no parameter moves, and the step does not
+  /// count. What `measure` was given as a loss must not have been finite, so that no moment moved.
+  StepRecord pause(double loss) const;
+
   /// All three at once.
   StepRecord step(GradientPointers gradients, const float* loss);
 
@@ -64,6 +69,7 @@ class Stepper {
   void reset();
   /// The same, but draws of the selector go on.
   void restart();
+  /// Everything that later steps depend on, but for the parameters.
   void remember(Archive& archive);
 
   Stepper(const Stepper&) = delete;
@@ -77,7 +83,7 @@ class Stepper {
   std::unique_ptr<Selector> selector_;
   Window window_;
   StepClock clock_;
-  bool window_open_ = false;  ///< the window of the coming step was opened, by a refused one
+  bool window_open_ = false;  ///< by `begin`, and no step has moved since
   std::optional<Displacement> displacement_;
   Memory table_;  ///< of `step`
 };

@@ -21,7 +21,7 @@ class PlainSweep : public Sweep<Rule> {
 
   bool can_be_captured() const override { return false; }  // its rules are numbers of the host
 
-  void set_rules(std::span<const Rule> rules) override {
+  void set_rules(std::span<const Rule> rules, bool) override {
     rules_.assign(rules.begin(), rules.end());
   }
 

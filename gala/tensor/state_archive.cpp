@@ -20,6 +20,7 @@ Memory StateArchive::make_buffer() {
 void StateArchive::tensor(const std::string& name, at::Tensor& tensor) {
   const c10::NoGradGuard no_grad;
   if (!loads()) {
+    if (saved_->tensors.contains(name)) fail("two parts call their state {}", name);
     saved_->tensors[name] = tensor.detach().to(at::kCPU).clone(at::MemoryFormat::Contiguous);
     return;
   }
@@ -31,7 +32,7 @@ void StateArchive::tensor(const std::string& name, at::Tensor& tensor) {
 
 void StateArchive::exchange(const std::string& name, nlohmann::json& value) {
   if (!loads()) {
-    saved_->values[name] = value;
+    if (!saved_->values.emplace(name, value).second) fail("two parts call their state {}", name);
     return;
   }
   const auto found = loaded_->values.find(name);

@@ -22,6 +22,8 @@ class StateArchive : public Archive {
   Memory make_buffer() override;
   /// A tensor of any shape, which loading does not change.
   void tensor(const std::string& name, at::Tensor& tensor);
+  /// Device and type of the parameters.
+  at::TensorOptions options() const { return arena_.values().options(); }
 
  protected:
   void exchange(const std::string& name, nlohmann::json& value) override;

@@ -272,6 +272,49 @@ TEST(Adapter, LetsASampleRuleSayWhichImagesCount) {
   EXPECT_GT((parameters_of(ruled) - toy_start(options)).abs().max().item<double>(), 9e-4);
 }
 
+/// Where no image counts there is no step at all: moments and clock stay, and it is no alarm.
+TEST(Adapter, LeavesOutAStepWithoutAnImageThatCounts) {
+  auto model = toy_model(), twin = toy_model();
+  MethodOptions options{.loss = "entropy", .samples = "eta:margin=1e-9", .select = "all"};
+  Adapter adapter(*model, options);
+  const State before = adapter.save();
+  for (int i = 1; i <= 5; ++i) {
+    const Answer answer = adapter.answer(toy_images(i));
+    EXPECT_FALSE(answer.steps[0].refused);
+    EXPECT_TRUE(answer.steps[0].skipped());
+    EXPECT_FALSE(answer.health && answer.health->collapsed);
+  }
+  const State after = adapter.save();
+  for (const auto& [name, tensor] : before.tensors) {
+    EXPECT_TRUE(same_bytes(tensor, after.tensors.at(name))) << name;
+  }
+  EXPECT_EQ(before.values["clock"], after.values["clock"]);
+  EXPECT_EQ(adapter.totals().skipped, 5);
+  options.samples = "eta:margin=10,redundancy=2";
+  Adapter other(*twin, options);
+  EXPECT_FALSE(other.answer(toy_images(1)).steps[0].skipped());
+}
+
+TEST(Adapter, GoesOnWithThePartsThatTheOptionsName) {
+  const MethodOptions options{.loss = "soft_likelihood_ratio",
+                              .samples = "diverse_certain",
+                              .select = "gala",
+                              .after_step = "ensemble:source=0.1",
+                              .readout = "prior"};
+  auto model = toy_model(), twin = toy_model(), third = toy_model();
+  Adapter straight(*model, options), resumed(*twin, options);
+  for (int i = 1; i <= 3; ++i) straight.answer(toy_images(i));
+  resumed.load(straight.save());
+  for (int i = 4; i <= 6; ++i) {
+    EXPECT_TRUE(
+        same_bytes(straight.answer(toy_images(i)).logits, resumed.answer(toy_images(i)).logits));
+  }
+  EXPECT_TRUE(same_bytes(parameters_of(straight), parameters_of(resumed)));
+  MethodOptions other = options;
+  other.samples = "eta";
+  EXPECT_THROW(Adapter(*third, other).load(straight.save()), Error);
+}
+
 /// Brings parameters half of the way back.
 class HalfBack : public AfterStep {
  public:

@@ -1,8 +1,11 @@
 #include <set>
 
+#include "gala/adapt/after_step.h"
+#include "gala/adapt/readout.h"
 #include "gala/data/dataset.h"
 #include "gala/data/stream.h"
 #include "gala/loss/loss.h"
+#include "gala/loss/sample_rule.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
 #include "gala/select/selector.h"
@@ -29,6 +32,9 @@ TEST_F(List, NamesEveryEntryOfEveryRegistryAsJson) {
   const auto json = nlohmann::json::parse(ending.out);
   const std::map<std::string, std::set<std::string>> expected = {
       {"losses", names_of(loss_registry())},
+      {"samples", names_of(sample_rule_registry())},
+      {"after_step", names_of(after_step_registry())},
+      {"readouts", names_of(readout_registry())},
       {"selectors", names_of(selector_registry())},
       {"optimizers", names_of(optimizer_registry())},
       {"models", names_of(model_registry())},

@@ -79,6 +79,37 @@ TEST_F(CudaAdapter, RecordedAndUnrecordedStepsAgreeBitForBit) {
   }
 }
 
+/// What parts remember inside a pass lies where a captured pass finds it.
+TEST_F(CudaAdapter, RecordedAndUnrecordedPartsAgreeBitForBit) {
+  for (const char* samples :
+       {"eta:margin=1,redundancy=0.9", "eta:margin=1e-9", "diverse_certain"}) {
+    for (const char* loss : {"entropy", "soft_likelihood_ratio", "generalised_cross_entropy"}) {
+      const MethodOptions options{.loss = loss,
+                                  .samples = samples,
+                                  .select = "gala",
+                                  .after_step = "ensemble",
+                                  .readout = "prior"};
+      const auto recorded_model = model("batch"), plain_model = model("batch");
+      Adapter recorded(*recorded_model, options);
+      Adapter plain(*plain_model, options, {.capture = false});
+      for (std::uint64_t step = 0; step < 12; ++step) {
+        const at::Tensor batch = images(16, step);
+        const Answer a = recorded.answer(batch), b = plain.answer(batch);
+        ASSERT_TRUE(at::equal(a.logits, b.logits)) << samples << ' ' << loss << ' ' << step;
+        ASSERT_EQ(a.steps[0].selected(), b.steps[0].selected());
+      }
+      EXPECT_EQ(recorded.capture_problem(), "");
+      EXPECT_TRUE(equal(recorded.save(), plain.save())) << samples << ' ' << loss;
+    }
+  }
+}
+
+TEST_F(CudaAdapter, TimesThePhasesOfAnswersToo) {
+  const auto network = model("batch");
+  Adapter adapter(*network, {.select = "none"}, {.profile = true});
+  for (std::uint64_t step = 0; step < 3; ++step) EXPECT_NO_THROW(adapter.answer(images(8, step)));
+}
+
 /// The GPU's convolutions round otherwise, so runs part after a while; the first steps must not.
 TEST_F(CudaAdapter, BeginsAsTheCpuDoes) {
   const auto on_cpu = model("batch", at::kCPU), on_cuda = model("batch");

@@ -110,7 +110,8 @@ TEST(PseudoLabel, IsTheMeanOverAllWhenAllAreConfident) {
 TEST(Losses, TakeWeightsOfOneForNoWeights) {
   const at::Tensor logits = at::randn({6, 5}, at::kDouble) * 3, ones = at::ones({6}, at::kDouble);
   for (const char* spec :
-       {"entropy", "pseudo_label:beta=0.3", "shot:beta=0.3", "information_maximisation"}) {
+       {"entropy", "pseudo_label:beta=0.3", "shot:beta=0.3", "information_maximisation",
+        "generalised_cross_entropy", "soft_likelihood_ratio"}) {
     const Evaluation plain = evaluate(spec, logits), weighted = evaluate(spec, logits, ones);
     EXPECT_NEAR(weighted.value, plain.value, 1e-12) << spec;
     EXPECT_TRUE(at::allclose(weighted.gradient, plain.gradient, 0, 1e-12)) << spec;
@@ -122,7 +123,8 @@ TEST(Losses, GiveNoGradientToSamplesOfWeightZero) {
   const at::Tensor logits = at::randn({6, 5}, at::kDouble) * 3;
   const at::Tensor weights = at::tensor({0.0, 1.0, 2.0, 0.0, 0.5, 1.0}, at::kDouble);
   for (const char* spec :
-       {"entropy", "pseudo_label:beta=0", "shot:beta=0", "information_maximisation"}) {
+       {"entropy", "pseudo_label:beta=0", "shot:beta=0", "information_maximisation",
+        "generalised_cross_entropy", "soft_likelihood_ratio"}) {
     const at::Tensor gradient = evaluate(spec, logits, weights).gradient.abs().sum(1);
     EXPECT_EQ(gradient[0].item<double>(), 0) << spec;
     EXPECT_EQ(gradient[3].item<double>(), 0) << spec;
@@ -137,7 +139,8 @@ TEST(Losses, GiveNoGradientToSamplesOfWeightZero) {
 TEST(Losses, WeighEverySampleByItself) {
   const at::Tensor logits = at::randn({4, 5}, at::kDouble) * 3;
   const std::vector<double> weights{0.5, 0, 3, 1};
-  for (const char* spec : {"entropy", "pseudo_label:beta=0"}) {
+  for (const char* spec :
+       {"entropy", "pseudo_label:beta=0", "generalised_cross_entropy", "soft_likelihood_ratio"}) {
     double expected = 0;
     for (std::int64_t i = 0; i < 4; ++i) {
       expected +=
@@ -225,7 +228,7 @@ TEST(Losses, RefuseUnknownWords) {
   EXPECT_EQ(
       message_of("pseudolabel"),
       "unknown loss \"pseudolabel\" (did you mean \"pseudo_label\"? known: pseudo_label, shot, "
-      "information_maximisation, entropy)");
+      "information_maximisation, entropy, generalised_cross_entropy, soft_likelihood_ratio)");
   EXPECT_EQ(message_of("shot:thea=1"),
             "loss shot has no option \"thea\" (did you mean \"theta\"? known: beta, theta)");
   EXPECT_NE(message_of("entropy:beta=0.9"), "no error");

@@ -50,7 +50,7 @@ struct Side {
                                  bool commit) {
     std::vector<double> table(layers.size() * kSumColumns);
     constexpr float kLoss = 0;
-    sweep->set_rules(rules);
+    sweep->set_rules(rules, /*measures=*/true);
     sweep->measure(gradients.pointers(), &kLoss, displacement.view(), commit, table.data());
     std::vector<LayerSums> sums;
     for (std::size_t l = 0; l < layers.size(); ++l) {

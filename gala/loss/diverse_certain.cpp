@@ -1,0 +1,43 @@
+#include "gala/loss/diverse_certain.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include "gala/base/error.h"
+#include "gala/loss/terms.h"
+
+namespace gala {
+namespace {
+
+/// To [0, 1]; all alike become zeros, where the published code has 0 / 0.
+at::Tensor stretched(const at::Tensor& values) {
+  constexpr double kTiny = 1e-30;
+  const at::Tensor least = values.min();
+  return (values - least) / (values.max() - least).clamp_min(kTiny);
+}
+
+}  // namespace
+
+DiverseCertainRule::DiverseCertainRule(const Options& options)
+    : options_(options), seen_(options.keep, /*even=*/true) {
+  if (!(options.temperature > 0)) {
+    fail<ConfigError>("sample rule diverse_certain: temperature must be above 0, not {}",
+                      options.temperature);
+  }
+  if (!(options.keep >= 0 && options.keep <= 1)) {
+    fail<ConfigError>("sample rule diverse_certain: keep must lie in [0, 1], not {}", options.keep);
+  }
+}
+
+at::Tensor DiverseCertainRule::weigh(const Output& output) {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor logits = output.logits.detach(), p = at::softmax(logits, 1);
+  seen_.prepare(p);
+  const at::Tensor diversity = stretched(1 - seen_.cosine(p));
+  const at::Tensor certainty = stretched(-entropies(logits));
+  const at::Tensor weights = (diversity * certainty / options_.temperature).exp();
+  seen_.take(p, at::ones_like(diversity));
+  return at::where(diversity.lt(diversity.mean()), at::zeros_like(weights), weights);
+}
+
+}  // namespace gala

@@ -1,0 +1,36 @@
+#include "gala/loss/eta.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+
+#include "gala/base/error.h"
+#include "gala/loss/terms.h"
+
+namespace gala {
+
+EtaRule::EtaRule(const Options& options) : options_(options) {
+  if (!(options.margin > 0)) {
+    fail<ConfigError>("sample rule eta: margin must be above 0, not {}", options.margin);
+  }
+  if (!(options.redundancy > 0)) {
+    fail<ConfigError>("sample rule eta: redundancy must be above 0, not {}", options.redundancy);
+  }
+}
+
+at::Tensor EtaRule::weigh(const Output& output) {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor logits = output.logits.detach(), p = at::softmax(logits, 1);
+  seen_.prepare(p);
+  const double margin = options_.margin * std::log(static_cast<double>(logits.size(1)));
+  const at::Tensor entropy = entropies(logits);
+  const at::Tensor kept = entropy.lt(margin)
+                              .logical_and(seen_.cosine(p).abs().lt(options_.redundancy))
+                              .to(p.scalar_type());
+  seen_.take(p, kept);
+  const at::Tensor scale = static_cast<double>(logits.size(0)) / kept.sum().clamp_min(1);
+  return at::where(kept.ne(0), (margin - entropy).exp() * scale, at::zeros_like(entropy));
+}
+
+}  // namespace gala
