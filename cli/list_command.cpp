@@ -66,16 +66,24 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
+/// A word of the left column; where it is too long, the rest begins on the next line.
+std::string in_column(std::size_t indent, std::string_view text, std::size_t column) {
+  std::string line = std::string(indent, ' ') + std::string(text);
+  if (line.size() >= column) line += "\n";
+  const std::size_t used = line.ends_with('\n') ? 0 : line.size();
+  return line + std::string(column - used, ' ');
+}
+
 void print_text(const Kind& kind) {
   constexpr std::size_t kColumn = 28;
   const std::size_t width = line_width();
   std::cout << kind.name << " (" << kind.usage << ")\n";
   for (const MethodInfo& method : kind.describe()) {
-    std::cout << fmt::format("  {:<26}{}\n", method.name,
-                             wrap(std::string(method.summary), width, kColumn));
+    std::cout << in_column(2, method.name, kColumn)
+              << wrap(std::string(method.summary), width, kColumn) << '\n';
     for (const OptionInfo& option : method.options) {
-      std::cout << fmt::format("    {:<24}{}\n", option.name + "=" + option.default_value,
-                               wrap(option.help + " [" + option.type + "]", width, kColumn));
+      std::cout << in_column(4, option.name + "=" + option.default_value, kColumn)
+                << wrap(option.help + " [" + option.type + "]", width, kColumn) << '\n';
     }
   }
   std::cout << '\n';

@@ -58,7 +58,8 @@ struct MethodOptions {
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("loss", &MethodOptions::loss, "unsupervised loss");
-    option("samples", &MethodOptions::samples, "how much each image counts in it; none: all alike");
+    option("samples", &MethodOptions::samples,
+           "how much each image counts in the loss; none: all alike");
     option("select", &MethodOptions::select, "which layers move");
     option("optimizer", &MethodOptions::optimizer, "how they move");
     option("after_step", &MethodOptions::after_step, "what is done after every step");

@@ -20,9 +20,9 @@ at::Tensor stretched(const at::Tensor& values) {
 
 DiverseCertainRule::DiverseCertainRule(const Options& options)
     : options_(options), seen_(options.keep, /*even=*/true) {
-  if (!(options.temperature > 0)) {
-    fail<ConfigError>("sample rule diverse_certain: temperature must be above 0, not {}",
-                      options.temperature);
+  if (!(options.sharpness >= 0)) {
+    fail<ConfigError>("sample rule diverse_certain: sharpness must not be negative, not {}",
+                      options.sharpness);
   }
   if (!(options.keep >= 0 && options.keep <= 1)) {
     fail<ConfigError>("sample rule diverse_certain: keep must lie in [0, 1], not {}", options.keep);
@@ -35,7 +35,7 @@ at::Tensor DiverseCertainRule::weigh(const Output& output) {
   seen_.prepare(p);
   const at::Tensor diversity = stretched(1 - seen_.cosine(p));
   const at::Tensor certainty = stretched(-entropies(logits));
-  const at::Tensor weights = (diversity * certainty / options_.temperature).exp();
+  const at::Tensor weights = (diversity * certainty * options_.sharpness).exp();
   seen_.take(p, at::ones_like(diversity));
   return at::where(diversity.lt(diversity.mean()), at::zeros_like(weights), weights);
 }

@@ -7,15 +7,15 @@ namespace gala {
 /// The weights of ROID (Marsden et al. 2024). An image's diversity is one minus the cosine between its
 /// answer and the moving mean of all answers, its certainty minus its entropy, both stretched to
 /// [0, 1] over the batch. Images less diverse than the mean do not count; the others count
-/// exp(diversity · certainty / temperature).
+/// exp(sharpness · diversity · certainty).
 class DiverseCertainRule : public SampleRule {
  public:
   struct Options {
-    double temperature = 1.0 / 3;
+    double sharpness = 3;
     double keep = 0.9;
     template <class Visitor>
     static void visit(Visitor&& option) {
-      option("temperature", &Options::temperature, "the smaller, the more weights differ");
+      option("sharpness", &Options::sharpness, "the larger, the more weights differ");
       option("keep", &Options::keep, "share of the moving mean that stays at each batch");
     }
   };

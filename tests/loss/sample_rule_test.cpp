@@ -167,7 +167,7 @@ TEST(SampleRules, AreNotSpoiltByABatchThatIsNotFinite) {
 }
 
 TEST(SampleRules, RefuseOptionsOutOfRange) {
-  for (const char* spec : {"eta:margin=0", "eta:redundancy=-1", "diverse_certain:temperature=0",
+  for (const char* spec : {"eta:margin=0", "eta:redundancy=-1", "diverse_certain:sharpness=-1",
                            "diverse_certain:keep=2", "etta"}) {
     EXPECT_THROW(make_sample_rule(spec), ConfigError) << spec;
   }
