@@ -98,7 +98,7 @@ TEST(AutoSnr, ScoresAlikeInAnyWorkspace) {
   const ParameterArena arena(named);
   Gradients gradients;
   for (std::size_t i = 0; i < named.size(); ++i) {
-    gradients.tensors.push_back(at::empty_like(arena.leaf(i).detach()).normal_());
+    gradients.tensors.push_back(at::randn_like(arena.leaf(i).detach()));
   }
   TorchWorkspace torch(at::kCPU);
   HostWorkspace host(2);
@@ -110,7 +110,7 @@ TEST(AutoSnr, ScoresAlikeInAnyWorkspace) {
     EXPECT_NEAR(found[i], expected[i], 1e-5 * expected[i]) << named[i].name;
   }
   std::vector<Memory> buffers;
-  for (int k = 0; k < 3; ++k) buffers.push_back(hold(arena.make_buffer().normal_()));
+  for (int k = 0; k < 3; ++k) buffers.push_back(hold(at::randn_like(arena.values())));
   const auto over_buffers = torch.signal_over_buffers(arena.layout(), buffers, 1e-8);
   const auto on_host = host.signal_over_buffers(arena.layout(), buffers, 1e-8);
   for (std::size_t i = 0; i < on_host.size(); ++i) {
