@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -20,6 +21,10 @@ using Rows = std::vector<std::vector<std::string>>;
 
 std::string percent(std::optional<double> share) {
   return share && std::isfinite(*share) ? fmt::format("{:.2f}", 100 * *share) : "-";
+}
+
+std::string short_number(std::optional<double> value) {
+  return value ? fmt::format("{:.3g}", *value) : "-";
 }
 
 /// Milliseconds an image, the median over records of this network on this device.
@@ -90,19 +95,30 @@ std::optional<double> deviation_of(const Line& line) {
   return sample_deviation(values);
 }
 
-std::optional<double> mean_of(const Line& line, std::optional<double> (Record::*value)() const) {
+template <class Get>
+std::optional<double> mean_of(const Line& line, Get get) {
   std::vector<double> values;
   for (const Placed& run : line.runs) {
-    const std::optional<double> number = (run.record->*value)();
+    const std::optional<double> number = std::invoke(get, *run.record);
     if (!number) return std::nullopt;
     values.push_back(*number);
   }
   return mean(values);
 }
 
+/// The most memory a run held, the mean over runs.
+std::string memory_text(const Line& line) {
+  const auto memory = mean_of(line, [](const Record& record) -> std::optional<double> {
+    const std::int64_t bytes = record.cost.peak_memory;
+    return bytes > 0 ? std::optional(static_cast<double>(bytes)) : std::nullopt;
+  });
+  constexpr double kGigabyte = 1e9;
+  return memory ? fmt::format("{:.2f} GB", *memory / kGigabyte) : "-";
+}
+
 void print_table(const std::vector<Placed>& runs, const ExperimentPlan& plan, bool with_hyper) {
   Rows rows = {{"row", "loss", "data", "network", "runs", "accuracy", "error", "±", "held out",
-                "forgetting", "same norm"}};
+                "forgetting", "same norm", "ms/image", "memory"}};
   if (with_hyper) rows[0].push_back("hyper-parameters");
   for (const Line& line : lines_of(runs, plan)) {
     const double accuracy = benchmark_accuracy(line.runs);
@@ -112,7 +128,8 @@ void print_table(const std::vector<Placed>& runs, const ExperimentPlan& plan, bo
                     std::to_string(line.runs.size()), percent(accuracy), percent(1 - accuracy),
                     percent(deviation_of(line)), percent(mean_of(line, &Record::generalisation)),
                     percent(mean_of(line, &Record::forgetting)),
-                    percent(mean_of(line, &Record::forgetting_in_norm))});
+                    percent(mean_of(line, &Record::forgetting_in_norm)),
+                    short_number(mean_of(line, ms_per_image)), memory_text(line)});
     if (with_hyper) rows.back().push_back(line.hyper);
   }
   std::cout << format_table(rows);

@@ -17,7 +17,7 @@ constexpr RegistryEntry<Stream, const DataSource&, std::uint64_t> stream_entry(
           [](const Spec& spec, const DataSource& source, std::uint64_t seed) {
             const Options options = parse_options<Options>(spec, Stream::kKind);
             auto stream = std::make_unique<Stream>();
-            stream->spec = options_to_spec(spec.name, options);
+            stream->spec = spec;
             stream->domains = source.domains;
             lay_out(options, seed, *stream);
             return stream;
@@ -86,8 +86,12 @@ Stream make_stream(const Spec& spec, const DataSource& source, std::uint64_t see
       fail<ConfigError>("domain {}: {} pictures are too many", domain.name, domain.data->size());
     }
   }
-  return std::move(*make_from_registry<Stream, const DataSource&, std::uint64_t>(
+  Stream stream = std::move(*make_from_registry<Stream, const DataSource&, std::uint64_t>(
       stream_registry(), spec, source, seed));
+  stream.spec = written_out(
+      spec, describe_registry<Stream, const DataSource&, std::uint64_t>(stream_registry()),
+      Stream::kKind);
+  return stream;
 }
 
 Spec default_stream(const DataSource& source) {

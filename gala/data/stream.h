@@ -18,7 +18,7 @@ struct StreamItem {
 
 /// Consecutive positions of a stream between two borders.
 struct StreamSegment {
-  std::string name;
+  std::string name;  ///< "fog", or "fog (visit 3)" in a stream that recurs
   std::int64_t begin = 0;
   std::int64_t size = 0;
 };
@@ -36,7 +36,7 @@ struct BatchSpan {
 struct Stream {
   static constexpr std::string_view kKind = "stream";
 
-  Spec spec;  ///< every option written out
+  Spec spec;  ///< as `written_out` writes it
   std::vector<Domain> domains;
   std::vector<StreamItem> items;
   std::vector<StreamSegment> segments;  ///< cover all positions, in order

@@ -25,9 +25,10 @@ std::vector<std::int32_t> in_order(const Dataset& data, SampleOrder order, std::
   return indices;
 }
 
-void append_segment(Stream& stream, std::size_t domain, const std::vector<std::int32_t>& indices) {
-  stream.segments.push_back(
-      {stream.domains[domain].name, stream.size(), static_cast<std::int64_t>(indices.size())});
+void append_segment(Stream& stream, std::size_t domain, const std::vector<std::int32_t>& indices,
+                    const std::string& visit = "") {
+  stream.segments.push_back({stream.domains[domain].name + visit, stream.size(),
+                             static_cast<std::int64_t>(indices.size())});
   for (std::int32_t index : indices) {
     stream.items.push_back({static_cast<std::int32_t>(domain), index});
   }
@@ -67,6 +68,22 @@ std::vector<std::size_t> chosen_domains(const Stream& stream, const std::string&
     chosen.push_back(found.front());
   }
   return chosen;
+}
+
+/// Goes through the chosen domains once a visit. `append` is given a domain and what its segment is called
+/// behind the domain's name: nothing, or " (visit 3)".
+template <class Options, class Append>
+void for_each_visit(const Options& options, const Stream& stream, Append append) {
+  constexpr std::int64_t kMost = 1000;
+  if (options.visits < 1 || options.visits > kMost) {
+    fail<ConfigError>("stream {}: visits cannot be {} (expected 1 to {})", stream.spec.name,
+                      options.visits, kMost);
+  }
+  const std::vector<std::size_t> chosen = chosen_domains(stream, options.order);
+  for (std::int64_t visit = 1; visit <= options.visits; ++visit) {
+    const std::string behind = options.visits == 1 ? "" : fmt::format(" (visit {})", visit);
+    for (const std::size_t domain : chosen) append(domain, behind);
+  }
 }
 
 /// log of a Gamma(shape, 1) variable (Marsaglia and Tsang; below 1 by Gamma(shape + 1) U^(1/shape),
@@ -190,11 +207,12 @@ void lay_out_single(const SingleOptions& options, std::uint64_t seed, Stream& st
 
 void lay_out_continual(const ContinualOptions& options, std::uint64_t seed, Stream& stream) {
   set_flags(options, stream);
-  for (std::size_t domain : chosen_domains(stream, options.order)) {
+  for_each_visit(options, stream, [&](std::size_t domain, const std::string& visit) {
     append_segment(
         stream, domain,
-        in_order(*stream.domains[domain].data, options.samples, seed, stream.segments.size()));
-  }
+        in_order(*stream.domains[domain].data, options.samples, seed, stream.segments.size()),
+        visit);
+  });
 }
 
 void lay_out_gradual(const GradualOptions& options, std::uint64_t seed, Stream& stream) {
@@ -233,7 +251,7 @@ void lay_out_correlated(const CorrelatedOptions& options, std::uint64_t seed, St
     fail<ConfigError>("stream correlated: slots cannot be {} (expected 1 to 1000000)",
                       options.slots);
   }
-  for (std::size_t index : chosen_domains(stream, options.order)) {
+  for_each_visit(options, stream, [&](std::size_t index, const std::string& visit) {
     const Domain& domain = stream.domains[index];
     if (!domain.data->labelled()) {
       fail<ConfigError>("stream correlated: domain {} has no labels to correlate", domain.name);
@@ -247,8 +265,8 @@ void lay_out_correlated(const CorrelatedOptions& options, std::uint64_t seed, St
     } else {
       order = spread_over_slots(domain, options, random);
     }
-    append_segment(stream, index, order);
-  }
+    append_segment(stream, index, order, visit);
+  });
 }
 
 }  // namespace gala

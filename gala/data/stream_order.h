@@ -36,6 +36,8 @@ inline constexpr const char* kBordersHelp =
 inline constexpr const char* kResetHelp = "go back to the source model at each border";
 inline constexpr const char* kOrderHelp =
     "names of domains, with commas; none: as the data set has them";
+inline constexpr const char* kVisitsHelp =
+    "how often the whole order comes; what is drawn is drawn anew each time";
 
 struct SingleOptions {
   SampleOrder order = SampleOrder::kFile;
@@ -53,6 +55,7 @@ struct ContinualOptions {
   Borders borders = Borders::kCut;
   LastBatch last = LastBatch::kKeep;
   bool reset = false;
+  std::int64_t visits = 1;
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("order", &ContinualOptions::order, kOrderHelp);
@@ -60,6 +63,7 @@ struct ContinualOptions {
     option("borders", &ContinualOptions::borders, kBordersHelp);
     option("last", &ContinualOptions::last, kLastHelp);
     option("reset", &ContinualOptions::reset, kResetHelp);
+    option("visits", &ContinualOptions::visits, kVisitsHelp);
   }
 };
 
@@ -100,6 +104,7 @@ struct CorrelatedOptions {
   Borders borders = Borders::kCut;
   LastBatch last = LastBatch::kKeep;
   bool reset = false;
+  std::int64_t visits = 1;
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("by", &CorrelatedOptions::by,
@@ -110,6 +115,7 @@ struct CorrelatedOptions {
     option("borders", &CorrelatedOptions::borders, kBordersHelp);
     option("last", &CorrelatedOptions::last, kLastHelp);
     option("reset", &CorrelatedOptions::reset, kResetHelp);
+    option("visits", &CorrelatedOptions::visits, kVisitsHelp);
   }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,8 @@ constexpr std::array<std::string_view, 2> enum_names(CifarSet) {
 
 /// Continual adaptation as CoTTA runs it: 15 corruptions at severity 5 one after the other, in file
 /// order, batches of 200, Adam at 1e-3, batch statistics, one step a batch, never back to the source.
-/// Forgetting is the drop on the clean test images; a held-out target does not exist.
+/// Forgetting is the drop on the clean test images; a held-out target does not exist. With corruption=none
+/// the clean test images are themselves what is adapted to.
 class ContinualProtocol : public Protocol {
  public:
   struct Options {
@@ -34,14 +36,17 @@ class ContinualProtocol : public Protocol {
       option("path", &Options::path,
              "folder with NAME.npy for each corruption and labels.npy; with generate=yes that of "
              "the clean set");
-      option("corruption", &Options::corruption, "names with commas, all (15) or extra (4)");
+      option("corruption", &Options::corruption,
+             "names with commas, all (15) or extra (4); none: the clean test set itself");
       option("severity", &Options::severity, "1 to 5, several with commas, or all");
       option("generate", &Options::generate, "make the pictures from the clean test set");
       option("seed", &Options::seed, "of generate");
       option("frost", &Options::frost,
              "of generate: folder with frost photographs; none: made textures");
-      option("clean", &Options::clean,
-             "clean test set, for forgetting; none: path with generate=yes, else not measured");
+      option(
+          "clean", &Options::clean,
+          "clean test set, for forgetting and corruption=none; none: path with generate=yes, else "
+          "not measured");
       option("images", &Options::images, "at most so many of each corruption; 0: all");
     }
   };
@@ -51,6 +56,10 @@ class ContinualProtocol : public Protocol {
   TestBed open() const override;
 
  private:
+  DataSource open_corrupted() const;
+  /// Nothing where no folder is named.
+  std::optional<DataSource> open_clean() const;
+
   Options options_;
 };
 

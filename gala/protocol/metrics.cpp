@@ -79,6 +79,43 @@ std::optional<double> spearman(std::span<const double> x, std::span<const double
   return both / std::sqrt(first * second);
 }
 
+namespace {
+
+/// 1 where the stream's spec names none, or is none.
+std::int64_t visits_of(const Record& record) {
+  try {
+    const Spec stream = Spec::parse(record.spec.stream);
+    const std::string* text = stream.find("visits");
+    std::int64_t visits = 1;
+    if (text && parse_value(*text, visits)) return visits;
+  } catch (const ConfigError&) {
+    // A record with a spec that is none is shown as it is.
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::vector<double> visit_errors(const Record& record) {
+  const auto visits = static_cast<std::size_t>(std::max<std::int64_t>(1, visits_of(record)));
+  if (visits == 1 || record.domains.empty() || record.domains.size() % visits != 0) return {};
+  const auto domains = static_cast<std::ptrdiff_t>(record.domains.size() / visits);
+  std::vector<double> errors;
+  for (auto begin = record.domains.begin(); begin != record.domains.end(); begin += domains) {
+    errors.push_back(1 - mean_accuracy({begin, begin + domains}));
+  }
+  return errors;
+}
+
+std::optional<double> ms_per_image(const Record& record) {
+  const std::vector<std::int64_t>& sizes = record.over_time.images;
+  const auto images =
+      static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
+  const double time = record.cost.batch_mean * static_cast<double>(sizes.size());
+  if (!(images > 0) || !(time > 0) || !std::isfinite(time)) return std::nullopt;
+  return time / images;
+}
+
 std::vector<double> block_choices(const Record& record) {
   std::vector<double> blocks;
   for (const LayerUse& layer : record.layers) {

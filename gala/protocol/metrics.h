@@ -32,6 +32,13 @@ std::vector<double> average_ranks(std::span<const double> values);
 /// side is constant.
 std::optional<double> spearman(std::span<const double> x, std::span<const double> y);
 
+/// The error at each visit of a stream that recurs, every domain counting the same; empty for other streams,
+/// and where a visit is not whole.
+std::vector<double> visit_errors(const Record& record);
+
+/// Milliseconds until an image is answered, steps included and loading not; nothing where it is not known.
+std::optional<double> ms_per_image(const Record& record);
+
 /// How often each block was chosen, its layers counted to it; number i is block i + 1. The head is in
 /// no block.
 std::vector<double> block_choices(const Record& record);

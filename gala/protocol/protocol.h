@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "gala/adapt/method_options.h"
 #include "gala/base/registry.h"
 #include "gala/data/dataset.h"
+#include "gala/method/method_options.h"
 #include "gala/protocol/record.h"
 
 namespace gala {

@@ -5,13 +5,11 @@
 #include <map>
 #include <tuple>
 
-#include "gala/report/figures.h"
+#include "gala/report/heat_map.h"
 #include "gala/report/published.h"
 
 namespace gala {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Backbone and loss: one heat map each.
 using Panel = std::pair<std::string, std::string>;
@@ -38,9 +36,13 @@ struct Gains {
   std::vector<std::string> shifts;  ///< in store order
 };
 
-Json heat_map(const Gains& gains, const std::string& label) {
-  Json values = Json::array();
-  double largest = 1;
+HeatMap map_of(const Gains& gains) {
+  HeatMap map{"shift", "block", "gain", "points over ERM", gains.shifts};
+  std::map<int, std::string> blocks;
+  for (const auto& [place, all] : gains.values) {
+    blocks[place.second] = fmt::format("block {}", place.second);
+  }
+  for (const auto& [number, name] : blocks) map.columns.push_back(name);
   for (const std::string& shift : gains.shifts) {
     double best = -1e9;
     for (const auto& [place, all] : gains.values) {
@@ -49,42 +51,12 @@ Json heat_map(const Gains& gains, const std::string& label) {
     for (const auto& [place, all] : gains.values) {
       if (place.first != shift) continue;
       const double gain = mean(all);
-      largest = std::max(largest, std::abs(gain));
-      values.push_back({{"shift", shift},
-                        {"block", fmt::format("block {}", place.second)},
-                        {"gain", gain},
-                        {"text", fmt::format("{:+.1f}", gain)},
-                        {"best", gain == best}});
+      map.limit = std::max(map.limit, std::abs(gain));
+      map.cells.push_back(
+          {shift, blocks[place.second], gain, fmt::format("{:+.1f}", gain), gain == best});
     }
   }
-  Json spec = chart_base("Improvement by block: " + label,
-                         static_cast<int>(std::max<std::size_t>(2, gains.shifts.size())) * 30);
-  spec["data"] = {{"values", values}};
-  const Json x = {
-      {"field", "block"},
-      {"type", "nominal"},
-      {"title", nullptr},
-      {"axis", {{"orient", "top"}, {"labelAngle", 0}, {"domain", false}, {"ticks", false}}}};
-  const Json y = {{"field", "shift"},
-                  {"type", "nominal"},
-                  {"title", nullptr},
-                  {"sort", gains.shifts},
-                  {"axis", {{"domain", false}, {"ticks", false}}}};
-  spec["encoding"] = {{"x", x}, {"y", y}};
-  spec["layer"] = Json::array();
-  spec["layer"].push_back({{"mark", {{"type", "rect"}, {"tooltip", true}}},
-                           {"encoding",
-                            {{"color",
-                              {{"field", "gain"},
-                               {"type", "quantitative"},
-                               {"title", "points over ERM"},
-                               {"scale", {{"domain", {-largest, largest}}, {"range", "diverging"}}},
-                               {"legend", {{"orient", "bottom"}, {"gradientLength", 160}}}}}}}});
-  spec["layer"].push_back({{"transform", {{{"filter", {{"field", "best"}, {"equal", true}}}}}},
-                           {"mark", {{"type", "rect"}, {"style", "box"}, {"filled", false}}}});
-  spec["layer"].push_back({{"mark", {{"type", "text"}, {"style", "cell-label"}}},
-                           {"encoding", {{"text", {{"field", "text"}}}}}});
-  return spec;
+  return map;
 }
 
 }  // namespace
@@ -124,7 +96,9 @@ Figure block_figure(const std::vector<Record>& records) {
   }
   for (const Panel& panel : order) {
     const std::string label = fmt::format("{}, {}", panel.first, panel.second);
-    figure.charts.push_back({.label = label, .spec = heat_map(panels[panel], label)});
+    figure.charts.push_back(
+        {.label = label,
+         .spec = heat_map(map_of(panels[panel]), "Improvement by block: " + label)});
   }
   return figure;
 }

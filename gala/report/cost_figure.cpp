@@ -5,6 +5,7 @@
 #include <map>
 
 #include "gala/report/figures.h"
+#include "gala/report/table_parts.h"
 
 namespace gala {
 namespace {
@@ -40,14 +41,8 @@ struct Panel {
 
 /// What times and memory are compared within: the same work under the same conditions.
 std::string panel_of(const Record& record) {
-  std::string label = fmt::format("{}, batch {}, {}", record.labels.backbone,
-                                  record.spec.batch_size, provenance_text(record, "device"));
-  if (record.spec.precision != "float32") label += ", " + record.spec.precision;
-  const auto jobs = record.provenance.find("jobs");
-  if (jobs != record.provenance.end() && jobs->is_number() && *jobs > 1) {
-    label += fmt::format(", {} at once", jobs->get<int>());
-  }
-  return label;
+  return fmt::format("{}, batch {}, {}{}", record.labels.backbone, record.spec.batch_size,
+                     provenance_text(record, "device"), conditions_of(record));
 }
 
 Json time_spec(const Panel& panel, const std::string& label) {
@@ -116,7 +111,8 @@ Figure cost_figure(const std::vector<TableSet>& tables) {
   for (const ShownRun& shown : shown_runs(tables)) {
     const Record& record = *shown.record;
     if (record.steps == 0 || record.cost.parts.empty()) continue;
-    const std::string label = panel_of(record);
+    std::string label = panel_of(record);
+    if (!shown.group.empty() && shown.group != record.labels.backbone) label += ", " + shown.group;
     if (!panels.contains(label)) order.push_back(label);
     Panel& panel = panels[label];
     if (!panel.costs.contains(shown.name)) panel.methods.push_back(shown.name);

@@ -26,7 +26,7 @@ std::string title_of(const ShownRun& shown) {
 std::vector<const ShownRun*> gala_runs(const std::vector<ShownRun>& shown) {
   std::vector<const ShownRun*> runs;
   for (const ShownRun& run : shown) {
-    if (plain_name(run.method) != "gala" || run.record->steps == 0) continue;
+    if (!plain_name(run.method).starts_with("gala") || run.record->steps == 0) continue;
     const bool there = std::any_of(runs.begin(), runs.end(), [&](const ShownRun* other) {
       return other->data == run.data && other->loss == run.loss;
     });
@@ -117,15 +117,22 @@ void add_shown(const Table& table, std::vector<ShownRun>& shown) {
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const Column& column = table.columns[c];
     if (column.name == "Mean" || column.name.starts_with("Forget.") || column.name == "Gen." ||
-        column.name == "Rank corr.") {
+        column.name == "Rank corr." || (table.of_methods && c > 0)) {
       continue;
     }
     for (const Row& row : table.rows) {
       if (row.cells[c].runs.empty()) continue;
       const Record* record = row.cells[c].runs.front();
-      const std::string loss = loss_name(record->labels.loss);
-      shown.push_back(
-          {table.id, record->labels.dataset, loss, row.method, row.full_name(), record});
+      const Labels& labels = record->labels;
+      if (table.of_methods) {
+        // Whatever their losses, methods are drawn together.
+        shown.push_back(
+            {table.id, row.group.empty() ? labels.dataset : labels.dataset + ", " + row.group,
+             labels.loss.empty() ? "" : "all methods", row.method, row.method, record, row.group});
+      } else {
+        shown.push_back({table.id, labels.dataset, loss_name(labels.loss), row.method,
+                         row.full_name(), record});
+      }
     }
   }
 }
@@ -150,7 +157,7 @@ Figure time_figure(const std::vector<Record>& records, const std::vector<ShownRu
   Figure figure{"time",
                 "Error over the stream",
                 "Error of the answers while the stream passes, all methods of a loss together; "
-                "dashed lines are the borders between domains.",
+                "dashed lines are the borders between domains, or between visits.",
                 {}};
   for (const ShownRun& first : shown) {
     if (first.loss.empty() || first.record->over_time.borders.size() < 2) continue;
@@ -177,9 +184,10 @@ Figure time_figure(const std::vector<Record>& records, const std::vector<ShownRu
 std::vector<Figure> store_figures(const std::vector<Record>& records,
                                   const std::vector<TableSet>& tables) {
   const std::vector<ShownRun> shown = shown_runs(tables);
-  std::vector<Figure> figures = {rotation_figure(records), time_figure(records, shown),
-                                 block_figure(records), rate_figure(records),
-                                 forgetting_figure(tables)};
+  std::vector<Figure> figures = {tradeoff_figure(tables),     selector_figure(tables),
+                                 visits_figure(tables),       rotation_figure(records),
+                                 time_figure(records, shown), block_figure(records),
+                                 rate_figure(records),        forgetting_figure(tables)};
   for (Figure& figure : layer_figures(records, shown)) figures.push_back(std::move(figure));
   figures.push_back(cosine_figure(records, shown));
   figures.push_back(gap_figure(records, shown));

@@ -60,12 +60,18 @@ Figure rate_figure(const std::vector<Record>& records);
 Figure forgetting_figure(const std::vector<TableSet>& tables);
 Figure rotation_figure(const std::vector<Record>& records);
 Figure cost_figure(const std::vector<TableSet>& tables);
+// Of tables whose rows are whole methods.
+Figure tradeoff_figure(const std::vector<TableSet>& tables);
+Figure selector_figure(const std::vector<TableSet>& tables);
+/// Of all runs in tables whose stream recurs.
+Figure visits_figure(const std::vector<TableSet>& tables);
 
 /// A run that stands in the first variant of a table, with the names it has there.
 struct ShownRun {
   std::string table, data, loss, method;
   std::string name;  ///< the method's, with its group where it has one
   const Record* record = nullptr;
+  std::string group = {};  ///< of a table of methods: the rows that are compared with this one
 };
 /// The first run of every cell that has one; of the paper's Tables 1 to 3, and where these are empty
 /// of all others.

@@ -106,11 +106,14 @@ std::string headings_html(const Table& table) {
         number == pinned ? " class=\"pinned\"" : "", number, escape_html(head));
     ++number;
   }
-  for (const Column& column : table.columns) {
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const Column& column = table.columns[c];
+    const char* first = column.higher_is_better ? "descending" : "ascending";
     out += fmt::format(
-        "<th scope=\"col\" class=\"num\" data-first=\"{}\"><button type=\"button\" "
+        "<th scope=\"col\" class=\"num\" data-first=\"{}\"{}><button type=\"button\" "
         "data-column=\"{}\">{}{}</button></th>",
-        column.higher_is_better ? "descending" : "ascending", number, escape_html(column.name),
+        first, table.sorted_by == c ? fmt::format(" aria-sort=\"{}\"", first) : "", number,
+        escape_html(column.name),
         !column.directed          ? ""
         : column.higher_is_better ? " <span aria-label=\"higher is better\" role=\"img\">↑</span>"
                                   : " <span aria-label=\"lower is better\" role=\"img\">↓</span>");

@@ -77,16 +77,30 @@ std::vector<Point> points_of(const OverTime& time) {
   return points;
 }
 
+using BorderList = std::vector<std::pair<std::int64_t, std::string>>;
+
+/// The borders of a stream; where it recurs, those between its visits.
+BorderList main_borders(const OverTime& time) {
+  BorderList visits;
+  for (const auto& [start, name] : time.borders) {
+    const std::size_t begin = name.rfind(" (visit ");
+    if (begin == std::string::npos || !name.ends_with(')')) return time.borders;
+    const std::string visit = name.substr(begin + 2, name.size() - begin - 3);
+    if (visits.empty() || visits.back().second != visit) visits.emplace_back(start, visit);
+  }
+  return visits;
+}
+
 /// Names of the domains above the part, and lines between them.
-void draw_borders(Canvas& canvas, const OverTime& time) {
-  if (time.borders.size() < 2) return;
+void draw_borders(Canvas& canvas, const BorderList& borders) {
+  if (borders.size() < 2) return;
   std::string rules;
-  const double room = kWidth / static_cast<double>(time.borders.size());
-  for (std::size_t i = 0; i < time.borders.size(); ++i) {
-    const auto& [start, name] = time.borders[i];
+  const double room = kWidth / static_cast<double>(borders.size());
+  for (std::size_t i = 0; i < borders.size(); ++i) {
+    const auto& [start, name] = borders[i];
     const double begin = static_cast<double>(start);
-    const double end = i + 1 < time.borders.size() ? static_cast<double>(time.borders[i + 1].first)
-                                                   : canvas.batches;
+    const double end =
+        i + 1 < borders.size() ? static_cast<double>(borders[i + 1].first) : canvas.batches;
     if (i > 0) {
       rules +=
           fmt::format("M{:.1f} {:.1f}v{:.1f}", canvas.batch_x(begin), canvas.top, kErrorHeight);
@@ -138,7 +152,8 @@ void draw_errors(Canvas& canvas, const Picture& picture,
   canvas.top = 16;
   canvas.heading(picture.title + ": error in % while the stream passes, its mean beside each name");
   std::size_t longest = 0;
-  for (const auto& [batch, name] : lines.front()->run->over_time.borders) {
+  const BorderList borders = main_borders(lines.front()->run->over_time);
+  for (const auto& [batch, name] : borders) {
     longest = std::max(longest, name.size());
   }
   canvas.top += 18 + std::min(90.0, 3.6 * static_cast<double>(longest));
@@ -149,7 +164,7 @@ void draw_errors(Canvas& canvas, const Picture& picture,
                 " text-anchor=\"end\"");
   }
   canvas.path(grid, kInk, " stroke-opacity=\".25\"");
-  draw_borders(canvas, lines.front()->run->over_time);
+  draw_borders(canvas, borders);
   std::vector<LineEnd> ends;
   for (const PictureLine* line : lines) {
     const std::vector<Point> points = points_of(line->run->over_time);

@@ -85,10 +85,30 @@ Json rate_spec(const RatePanel& panel, const std::string& label) {
 }  // namespace
 
 nlohmann::ordered_json method_colours(const std::vector<std::string>& methods) {
-  static const std::map<std::string, std::string> known = {
-      {"erm", "#7f8892"},         {"batchstatistics", "#4aa3d8"}, {"alllayers", "#d9542b"},
-      {"allblocks", "#d9542b"},   {"autorgn", "#e0992a"},         {"autosnr", "#b56aa8"},
-      {"randomlayer", "#948256"}, {"randomblock", "#948256"},     {"gala", "#0f8a80"}};
+  static const std::map<std::string, std::string> known = {{"erm", "#7f8892"},
+                                                           {"batchstatistics", "#4aa3d8"},
+                                                           {"alllayers", "#d9542b"},
+                                                           {"allblocks", "#d9542b"},
+                                                           {"autorgn", "#e0992a"},
+                                                           {"autosnr", "#b56aa8"},
+                                                           {"randomlayer", "#948256"},
+                                                           {"randomblock", "#948256"},
+                                                           {"randomlayershot", "#948256"},
+                                                           {"gala", "#0f8a80"},
+                                                           {"galashot", "#0f8a80"},
+                                                           {"galapl", "#5fb8ae"},
+                                                           {"tent", "#5b6fd0"},
+                                                           {"eta", "#a0622d"},
+                                                           {"eata", "#c9a227"},
+                                                           {"rpl", "#3c8f3c"},
+                                                           {"sar", "#c06090"},
+                                                           {"deyo", "#e07b91"},
+                                                           {"roid", "#8a5fbf"},
+                                                           {"cmf", "#b04a4a"},
+                                                           {"palm", "#7aa33a"},
+                                                           {"law", "#2f9fb0"},
+                                                           {"rdumb", "#6a8caf"},
+                                                           {"cotta", "#d07fc4"}};
   static const std::vector<std::string> others = {"#5b6fd0", "#a0622d", "#3c8f3c",
                                                   "#c06090", "#6a8caf", "#8a5fbf"};
   Json domain = Json::array(), range = Json::array();
@@ -168,11 +188,26 @@ std::vector<GainPanel> gain_panels(const Table& table, std::size_t column) {
     if (accuracy.empty() || forgetting.size() != accuracy.size()) return std::nullopt;
     return std::array{mean(accuracy), mean(forgetting), mean(in_norm)};
   };
+  const auto is_source = [](const Row& row) {
+    return row.loss.empty() && plain_row(row.method) == "erm";
+  };
+  std::vector<const Row*> rows;
+  for (const Row& row : table.rows) rows.push_back(&row);
+  // A table that is sorted by its numbers has the source model anywhere in a group.
+  if (table.of_methods) {
+    for (auto begin = rows.begin(); begin != rows.end();) {
+      const auto end = std::find_if(begin, rows.end(),
+                                    [&](const Row* row) { return row->group != (*begin)->group; });
+      std::stable_partition(begin, end, [&](const Row* row) { return is_source(*row); });
+      begin = end;
+    }
+  }
   const Row* source = nullptr;
   std::vector<GainPanel> panels;
-  for (const Row& row : table.rows) {
+  for (const Row* each : rows) {
+    const Row& row = *each;
     // Table 1 has a source row for each backbone.
-    if (row.loss.empty() && plain_row(row.method) == "erm") {
+    if (is_source(row)) {
       source = &row;
       if (panels.empty() || panels.back().group != row.group) panels.push_back({row.group});
     }
@@ -262,10 +297,13 @@ Figure forgetting_figure(const std::vector<TableSet>& tables) {
     for (std::size_t c = 0; c < table->columns.size(); ++c) {
       const Column& column = table->columns[c];
       if (column.name == "Mean" || column.name.starts_with("Forget.")) continue;
+      if (table->of_methods && c > 0) continue;
       for (const GainPanel& panel : gain_panels(*table, c)) {
         if (panel.values.size() < 2 || figure.charts.size() == kMost) continue;
-        std::string label =
-            column.over.empty() ? column.name : fmt::format("{} ({})", column.over, table->title);
+        std::string label = table->of_methods ? table->title
+                            : column.over.empty()
+                                ? column.name
+                                : fmt::format("{} ({})", column.over, table->title);
         if (!panel.group.empty()) label += ", " + panel.group;
         figure.charts.push_back({.label = label, .spec = gain_spec(panel, label)});
       }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -15,12 +16,14 @@ namespace {
 using Basis =
     std::set<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>>;
 
-/// The networks, losses, targets and trials that a number is the mean of.
-Basis basis_of(const Cell& cell) {
+/// The networks, losses, targets and trials that a number is the mean of. Where a loss is part of a method
+/// it makes no difference.
+Basis basis_of(const Cell& cell, bool of_methods) {
   Basis basis;
   for (const Record* run : cell.runs) {
     const Labels& labels = run->labels;
-    basis.emplace(labels.backbone, labels.loss, labels.dataset, labels.environment, labels.trial);
+    basis.emplace(labels.backbone, of_methods ? "" : labels.loss, labels.dataset,
+                  labels.environment, labels.trial);
   }
   return basis;
 }
@@ -52,34 +55,38 @@ std::vector<Cell*> comparable(const std::vector<Cell*>& cells) {
   return with_number;
 }
 
+bool mark_column(Table& table, std::size_t column, const std::vector<std::size_t>& rows) {
+  const double sign = table.columns[column].higher_is_better ? 1 : -1;
+  std::vector<Cell*> all;
+  for (const std::size_t r : rows) {
+    Cell& cell = table.rows[r].cells[column];
+    if (cell.has_value() && std::isfinite(cell.value)) all.push_back(&cell);
+  }
+  const std::vector<Cell*> cells = comparable(all);
+  const bool fewer_trials = cells.size() < all.size();
+  std::set<double, std::greater<>> values;
+  std::set<Basis> bases;
+  for (const Cell* cell : cells) {
+    values.insert(sign * cell->value);
+    bases.insert(basis_of(*cell, table.of_methods));
+  }
+  if (values.size() < 2) return fewer_trials;  // all alike
+  if (bases.size() > 1) return fewer_trials;   // of different things
+  const double best = *values.begin();
+  for (Cell* cell : cells) {
+    cell->best = sign * cell->value == best;
+    cell->second = values.size() > 2 && sign * cell->value == *std::next(values.begin());
+  }
+  return fewer_trials;
+}
+
 void mark_best(Table& table, const std::vector<int>& block) {
-  const std::set<int> blocks(block.begin(), block.end());
+  std::map<int, std::vector<std::size_t>> blocks;
+  for (std::size_t r = 0; r < table.rows.size(); ++r) blocks[block[r]].push_back(r);
   bool fewer_trials = false;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    const double sign = table.columns[c].higher_is_better ? 1 : -1;
-    for (const int number : blocks) {
-      std::vector<Cell*> all;
-      for (std::size_t r = 0; r < table.rows.size(); ++r) {
-        Cell& cell = table.rows[r].cells[c];
-        if (block[r] == number && cell.has_value() && std::isfinite(cell.value)) {
-          all.push_back(&cell);
-        }
-      }
-      const std::vector<Cell*> cells = comparable(all);
-      fewer_trials = fewer_trials || cells.size() < all.size();
-      std::set<double, std::greater<>> values;
-      std::set<Basis> bases;
-      for (const Cell* cell : cells) {
-        values.insert(sign * cell->value);
-        bases.insert(basis_of(*cell));
-      }
-      if (values.size() < 2) continue;  // all alike
-      if (bases.size() > 1) continue;   // of different things
-      const double best = *values.begin();
-      for (Cell* cell : cells) {
-        cell->best = sign * cell->value == best;
-        cell->second = values.size() > 2 && sign * cell->value == *std::next(values.begin());
-      }
+    for (const auto& [number, rows] : blocks) {
+      fewer_trials = mark_column(table, c, rows) || fewer_trials;
     }
   }
   if (fewer_trials) table.notes.emplace_back(kFewerTrials);

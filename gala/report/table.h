@@ -68,6 +68,8 @@ struct Table {
   std::string rule;                ///< by which hyper-parameters were chosen; empty without a grid
   std::string norm;                ///< norm mode of the adapting runs
   bool of_paper = false;           ///< the paper has this table
+  bool of_methods = false;         ///< rows are whole methods, each with a loss of its own
+  std::optional<std::size_t> sorted_by = {};  ///< the column by which all rows stand, best first
 
   std::int64_t measured() const;  ///< cells with a number of ours
 };
@@ -77,6 +79,9 @@ struct Table {
 /// compete, and a note of the table says so. None has the mark where all are equal, nor where they are
 /// means over different targets.
 void mark_best(Table& table, const std::vector<int>& block);
+
+/// The same for these rows of one column. Returns whether a mean was left out because it lacks trials.
+bool mark_column(Table& table, std::size_t column, const std::vector<std::size_t>& rows);
 
 /// Of the cells that have a finite number those that may be compared: the means over all trials that
 /// one of them has.

@@ -42,6 +42,29 @@ std::optional<double> error_of(const PoolRun& run) {
   return run.record->error();
 }
 
+std::string conditions_of(const Record& record) {
+  std::string text;
+  if (record.spec.precision != "float32") text += ", " + record.spec.precision;
+  if (!record.provenance.is_object()) return text;
+  const auto jobs = record.provenance.find("jobs");
+  if (jobs != record.provenance.end() && jobs->is_number() && *jobs > 1) {
+    text += fmt::format(", {} at once", jobs->get<int>());
+  }
+  return text;
+}
+
+std::string made_with(const Record& record) {
+  std::string text = provenance_text(record, "gpu");
+  if (text.empty() && record.provenance.is_object()) {
+    text = provenance_text(record, "cpu");
+    const auto threads = record.provenance.find("threads");
+    if (threads != record.provenance.end() && threads->is_number()) {
+      text += fmt::format(", {} threads", threads->get<int>());
+    }
+  }
+  return text + conditions_of(record);
+}
+
 Names with_others(Names first, const Names& found) {
   for (const std::string& name : found) {
     if (std::find(first.begin(), first.end(), name) == first.end()) first.push_back(name);

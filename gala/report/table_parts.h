@@ -29,6 +29,13 @@ inline constexpr ContinualSet kContinualSets[] = {{"CIFAR-10-C", "WRN-28-10"},
 std::optional<double> accuracy_of(const PoolRun& run);
 std::optional<double> error_of(const PoolRun& run);
 
+/// The column of tables of methods that holds the time of an image.
+inline constexpr const char* kTimeColumn = "ms per image";
+/// What decides the time of a run beside the machine, to stand behind it: ", bf16, 3 at once".
+std::string conditions_of(const Record& record);
+/// The machine with these: "NVIDIA H200, bf16".
+std::string made_with(const Record& record);
+
 /// `first`, then what was found beyond it.
 Names with_others(Names first, const Names& found);
 /// Rows (as labelled) that the query finds beyond the known ones.

@@ -19,11 +19,13 @@ struct Kind {
   Wanted wanted;
 };
 
-/// Every variant of a table; `make` may be called for empty pools.
+/// Every variant of a table; `make` may be called for empty pools. Where the norm mode is part of a method
+/// there is none to choose.
 TableSet variants(const std::vector<Record>& records, const Wanted& wanted, const std::string& id,
-                  const std::function<Table(const Pool&)>& make) {
+                  const std::function<Table(const Pool&)>& make, bool of_methods = false) {
   TableSet set{id, {}};
-  std::vector<std::string> norms = norm_choices(records, wanted);
+  std::vector<std::string> norms;
+  if (!of_methods) norms = norm_choices(records, wanted);
   if (norms.empty()) norms = {""};
   for (const std::string& norm : norms) {
     for (const SelectionRule rule : {SelectionRule::kPerLoss, SelectionRule::kPerDataset,
@@ -97,9 +99,14 @@ std::vector<TableSet> make_tables(const std::vector<Record>& records) {
     for (const Labels& labels : record.places) take(labels);
   }
   for (const std::string& plan : others) {
+    const Wanted wanted = [&](const Labels& labels) { return labels.plan == plan; };
+    const bool of_methods = compares_methods(Pool(records, wanted, SelectionRule::kPerLoss, ""));
     sets.push_back(variants(
-        records, [&](const Labels& labels) { return labels.plan == plan; }, "plan-" + plan,
-        [&](const Pool& pool) { return plan_table(pool, plan); }));
+        records, wanted, "plan-" + plan,
+        [&](const Pool& pool) {
+          return of_methods ? method_table(pool, plan) : plan_table(pool, plan);
+        },
+        of_methods));
   }
   return sets;
 }

@@ -34,7 +34,12 @@ Table reset_table(const Pool& pool);
 /// Of GALA's runs that move one layer at a time, by their settings: how often a choice repeats a layer
 /// within its window.
 Table rotation_table(const std::vector<Record>& records);
-/// For a plan that is no table of the paper: groups and rows down, data sets across.
+/// Whether the rows of a plan are whole methods: at least three adapt, with more than one loss between them,
+/// and each always with the same.
+bool compares_methods(const Pool& pool);
+/// For such a plan: error, forgetting, time and memory of every method, the best first.
+Table method_table(const Pool& pool, const std::string& plan);
+/// For another plan that is no table of the paper: groups and rows down, data sets across.
 Table plan_table(const Pool& pool, const std::string& plan);
 
 }  // namespace gala

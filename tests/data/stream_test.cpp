@@ -107,6 +107,63 @@ TEST(Stream, ContinualFollowsAnyList) {
                   "at 5 severities");
 }
 
+/// The items of a segment.
+std::vector<StreamItem> items_of(const Stream& stream, std::size_t segment) {
+  const StreamSegment& part = stream.segments.at(segment);
+  const auto begin = stream.items.begin() + part.begin;
+  return {begin, begin + part.size};
+}
+
+TEST(Stream, ComesAgainAsOftenAsItIsToldTo) {
+  const DataSource source = environments(60);
+  const Stream once = make_stream(Spec::parse("continual:samples=shuffled"), source, 3);
+  const Stream recurring =
+      make_stream(Spec::parse("continual:samples=shuffled,visits=3"), source, 3);
+  EXPECT_EQ(segment_names(recurring),
+            (std::vector<std::string>{"art (visit 1)", "photo (visit 1)", "art (visit 2)",
+                                      "photo (visit 2)", "art (visit 3)", "photo (visit 3)"}));
+  expect_each_once(recurring);
+  EXPECT_EQ(recurring.size(), 3 * once.size());
+  // The first visit is the stream that comes once; later ones are drawn anew.
+  EXPECT_EQ(items_of(recurring, 1), items_of(once, 1));
+  EXPECT_NE(items_of(recurring, 2), items_of(recurring, 0));
+  EXPECT_NE(items_of(recurring, 4), items_of(recurring, 2));
+  const Stream in_file_order = make_stream(Spec::parse("continual:visits=2"), source, 3);
+  EXPECT_EQ(items_of(in_file_order, 2), items_of(in_file_order, 0));
+  const Stream ordered =
+      make_stream(Spec::parse("continual:order=\"photo,art\",visits=2"), source, 0);
+  EXPECT_EQ(segment_names(ordered), (std::vector<std::string>{"photo (visit 1)", "art (visit 1)",
+                                                              "photo (visit 2)", "art (visit 2)"}));
+}
+
+TEST(Stream, DrawsItsSlotsAnewAtEachVisit) {
+  const DataSource source = environments(400);
+  const Stream stream =
+      make_stream(Spec::parse("correlated:by=dirichlet,slots=20,visits=2"), source, 1);
+  expect_each_once(stream);
+  ASSERT_EQ(stream.segments.size(), 4u);
+  EXPECT_EQ(stream.segments[3].name, "photo (visit 2)");
+  EXPECT_NE(items_of(stream, 2), items_of(stream, 0));
+  EXPECT_EQ(items_of(stream, 0),
+            items_of(make_stream(Spec::parse("correlated:by=dirichlet,slots=20"), source, 1), 0));
+}
+
+TEST(Stream, NamesVisitsOnlyWhereThereAreSeveral) {
+  const DataSource source = environments(3);
+  const auto spec = [&](const char* text) {
+    return make_stream(Spec::parse(text), source, 0).spec.to_string();
+  };
+  // As records had it before there were visits.
+  EXPECT_EQ(spec("continual"), "continual:order=\"\",samples=file,borders=cut,last=keep,reset=no");
+  EXPECT_EQ(spec("continual:visits=1"), spec("continual"));
+  EXPECT_EQ(spec("continual:visits=20"), spec("continual") + ",visits=20");
+  EXPECT_EQ(spec("correlated:visits=1"),
+            "correlated:by=sorted,delta=0.1,slots=100,order=\"\",borders=cut,last=keep,reset=no");
+  for (const char* text : {"continual:visits=0", "correlated:visits=1001"}) {
+    EXPECT_CONTAINS(message_of<ConfigError>([&] { spec(text); }), "expected 1 to 1000");
+  }
+}
+
 TEST(Stream, GradualSwellsAndEbbs) {
   const DataSource source = corruptions({"fog", "snow"}, 2);
   const Stream cotta = make_stream(Spec::parse("gradual"), source, 0);

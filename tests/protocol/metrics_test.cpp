@@ -73,6 +73,35 @@ Record block_run(int block, std::int64_t correct, const std::string& environment
   return record;
 }
 
+TEST(Metrics, TellTheErrorOfEachVisit) {
+  Record record = test::sample_record();
+  record.domains = {{"fog", 10, 9}, {"snow", 100, 80}, {"fog", 10, 5}, {"snow", 100, 70}};
+  record.spec.stream = "continual:order=\"\",reset=no";
+  EXPECT_TRUE(visit_errors(record).empty()) << "a stream that comes once";
+  record.spec.stream += ",visits=2";
+  const std::vector<double> errors = visit_errors(record);
+  ASSERT_EQ(errors.size(), 2U);
+  EXPECT_NEAR(errors[0], 0.15, 1e-12);  // of .1 and .2
+  EXPECT_NEAR(errors[1], 0.4, 1e-12);   // of .5 and .3
+  EXPECT_NEAR((errors[0] + errors[1]) / 2, record.error(), 1e-12);
+  record.domains.pop_back();
+  EXPECT_TRUE(visit_errors(record).empty()) << "the last visit is not whole";
+  record.spec.stream = "continual:=";
+  EXPECT_TRUE(visit_errors(record).empty()) << "no spec";
+}
+
+TEST(Metrics, TimeOfAnImageIsThatOfItsBatches) {
+  Record record = test::sample_record();
+  record.over_time.images = {32, 32, 32, 10, 32};
+  record.cost.batch_mean = 10;
+  EXPECT_NEAR(ms_per_image(record).value(), 50.0 / 138, 1e-12);
+  record.cost.batch_mean = 0;
+  EXPECT_FALSE(ms_per_image(record)) << "not known";
+  record.cost.batch_mean = 10;
+  record.over_time = {};
+  EXPECT_FALSE(ms_per_image(record));
+}
+
 TEST(Metrics, CountsModulesToTheirBlocks) {
   Record record = test::sample_record();
   record.layers = {{"conv1", 1, 1, 5, 0, 0, 0},

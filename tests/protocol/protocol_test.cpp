@@ -181,6 +181,21 @@ TEST(ContinualProtocol, MeasuresNoForgettingWithoutCleanImages) {
   EXPECT_NE(bed.hash(), with.hash());
 }
 
+TEST(ContinualProtocol, CanAdaptToTheCleanTestSetAlone) {
+  const TestBed bed = open("continual:corruption=none,images=8,clean=" + kAsset);
+  ASSERT_EQ(bed.target.domains.size(), 1u);
+  EXPECT_EQ(bed.target.domains[0].name, "clean");
+  EXPECT_EQ(bed.target.domains[0].data->size(), 8);
+  EXPECT_EQ(bed.dataset, "CIFAR-10");
+  EXPECT_EQ(bed.data.to_string(), "cifar10:split=test");
+  EXPECT_EQ(content_hash(bed.target), content_hash(*bed.source));
+  // Where pictures would be made of it, the path is that of the clean set.
+  EXPECT_EQ(open("continual:corruption=none,generate=yes,images=8,path=" + kAsset).hash(),
+            bed.hash());
+  EXPECT_CONTAINS(message_of<ConfigError>([] { open("continual:corruption=none"); }),
+                  "corruption=none needs the clean test set");
+}
+
 TEST(Protocols, AreListedWithTheNearest) {
   EXPECT_CONTAINS(message_of<ConfigError>([] { make_protocol(Spec::parse("domainbad")); }),
                   "did you mean \"domainbed\"");

@@ -82,6 +82,44 @@ TEST_F(RunnerTest, ARecordAgreesWithItself) {
   EXPECT_EQ(count, 6);
 }
 
+TEST_F(RunnerTest, AStreamThatRecursIsScoredVisitByVisit) {
+  const std::vector<Record> records = made(
+      continual("contrast,fog",
+                "select = \"gala:window=4\"\nstream = \"continual:samples=shuffled,visits=3\"\n"));
+  ASSERT_EQ(records.size(), 1u);
+  const Record& record = records[0];
+  ASSERT_EQ(record.domains.size(), 6u);
+  EXPECT_EQ(record.domains[4].name, "contrast") << "the domain, whichever visit it is";
+  ASSERT_EQ(record.over_time.borders.size(), 6u);
+  EXPECT_EQ(record.over_time.borders[4].second, "contrast (visit 3)");
+  EXPECT_EQ(record.steps, 18);
+  // From the batches: two domains of three batches a visit.
+  const std::vector<double> errors = visit_errors(record);
+  ASSERT_EQ(errors.size(), 3u);
+  for (std::size_t visit = 0; visit < errors.size(); ++visit) {
+    const auto begin = static_cast<std::size_t>(record.over_time.borders[2 * visit].first);
+    EXPECT_EQ(begin, 6 * visit);
+    double correct = 0, images = 0;
+    for (std::size_t batch = begin; batch < begin + 6; ++batch) {
+      correct += static_cast<double>(record.over_time.correct[batch]);
+      images += static_cast<double>(record.over_time.images[batch]);
+    }
+    EXPECT_NEAR(errors[visit], 1 - correct / images, 1e-12);
+  }
+  EXPECT_GT(ms_per_image(record).value(), 0);
+}
+
+TEST_F(RunnerTest, TheCleanTestSetCanBeAdaptedTo) {
+  const std::vector<Record> records =
+      made(continual("none", "select = \"none\"\nnorm = \"source\"\n"));
+  ASSERT_EQ(records.size(), 1u);
+  const Record& record = records[0];
+  ASSERT_EQ(record.domains.size(), 1u);
+  EXPECT_EQ(record.domains[0].name, "clean");
+  EXPECT_EQ(record.labels.dataset, "CIFAR-10");
+  EXPECT_EQ(record.domains, record.source->before) << "the same images, the same network";
+}
+
 TEST_F(RunnerTest, TheSourceModelForgetsNothingAndScoresAsItDoesAlone) {
   const std::vector<Record> records =
       made(continual("contrast", "norm = \"source\"\nselect = \"none\"\n"));

@@ -73,7 +73,7 @@ await test('every plot is drawn, nothing is complained of, nothing is asked for'
     plot.querySelectorAll('svg, canvas').length]));
   assert.ok(plots.length >= 25, `${plots.length} plots`);
   for (const [drawn, images] of plots) assert.deepEqual([drawn, images], ['yes', 1]);
-  for (const id of ['rotation', 'time', 'blocks', 'rates', 'forgetting', 'raster', 'counts', 'displacement', 'cosines', 'gap',
+  for (const id of ['tradeoff', 'selectors', 'visits', 'rotation', 'time', 'blocks', 'rates', 'forgetting', 'raster', 'counts', 'displacement', 'cosines', 'gap',
                     'cost', 'criterion']) {
     assert.ok(await page.$(`#figure-${id} .plot`), id);
   }
@@ -139,6 +139,55 @@ await test('tables sort, and what was not run stays at the end', async () => {
   assert.equal(await table.locator('th[aria-sort]').getAttribute('aria-sort'), 'descending');
   await button.click();
   check(await values(), 1);
+  await page.close();
+});
+
+await test('a table of methods is sorted as it comes, and again by time', async () => {
+  const page = await open('plain');
+  const table = page.getByRole('region', {name: 'Plan methods_streams'}).locator('table');
+  const heading = table.locator('th', {hasText: 'ms per image'});
+  assert.equal(await heading.getAttribute('aria-sort'), null);
+  await heading.locator('button').click();
+  assert.equal(await heading.getAttribute('aria-sort'), 'ascending');
+  const column = await heading.evaluate((cell) => cell.cellIndex);
+  const times = await table.locator('tbody tr').evaluateAll((rows, place) =>
+    rows.map((row) => Number(row.cells[place].dataset.value)), column);
+  assert.deepEqual(times, [...times].sort((a, b) => a - b));
+  assert.ok(times.length > 10);
+  await page.close();
+});
+
+await test('a plot of methods has a name for every point, within its frame', async () => {
+  for (const width of [1280, 390]) {
+    const page = await open('plain', '', {width});
+    const plot = page.locator('#figure-tradeoff .plot').first();
+    const names = await plot.evaluate((element) => {
+      const frame = element.getBoundingClientRect();
+      return [...element.querySelectorAll('.mark-text text')].map((text) => {
+        const box = text.getBoundingClientRect();
+        return {text: text.textContent, top: box.top, inside: box.right <= frame.right + 1 && box.left >= frame.left};
+      }).filter(({text}) => /[A-Za-z].* \d/.test(text));
+    });
+    assert.equal(names.length, 12);
+    assert.ok(names.every(({inside}) => inside), JSON.stringify(names));
+    const tops = names.map(({top}) => top).sort((a, b) => a - b);
+    tops.slice(1).forEach((top, index) => assert.ok(top - tops[index] > 10, 'names lie upon each other'));
+    await page.close();
+  }
+});
+
+await test('a stream that recurs is shown by visits', async () => {
+  const page = await open('plain');
+  const record = records.find(({labels}) => labels.plan === 'methods_streams' && labels.group === 'Recurring');
+  await page.evaluate((key) => { location.hash = `#run/${key}`; }, record.key);
+  await page.waitForSelector('article.run .plot[data-drawn]');
+  const first = page.getByRole('region', {name: 'Scores while adapting'}).locator('tbody tr');
+  assert.equal(await first.count(), 20);
+  const right = record.domains.slice(0, 5).reduce((sum, {correct}) => sum + correct, 0);
+  assert.ok((await first.first().innerText()).includes(right.toLocaleString('en-US')));
+  assert.equal(await page.locator('article.run details', {hasText: 'Every domain'}).locator('tbody tr').count(), 100);
+  const texts = await page.locator('article.run .plot').first().locator('.mark-text text').allTextContents();
+  assert.deepEqual(texts.filter((text) => text.startsWith('visit ')).length, 20);
   await page.close();
 });
 

@@ -141,6 +141,52 @@ class Formats(unittest.TestCase):
             self.assertAlmostEqual(float(cell["value"]), statistics.mean(values), places=9)
             self.assertEqual(cell["note"], "2 of 6 shifts")
 
+    def test_methods_by_error_and_cost(self):
+        [table] = json.loads(report(self.store, "--format", "json", "--table", "plan-methods"))["tables"]
+        self.assertEqual(table["heads"], ["Network", "Method"])
+        places = {column["name"]: number for number, column in enumerate(table["columns"])}
+        for network in ("WRN-28-10", "WRN-16-2"):
+            rows = [row for row in table["rows"] if row["heads"][0] == network]
+            numbers = {}
+            for row in rows:
+                runs = self.of(plan="methods", row=row["heads"][1], backbone=network)
+                self.assertEqual(len(runs), 3)
+                clean = lambda run, when: run["source"][when][0]["correct"] / run["source"][when][0]["images"]
+                wanted = {"Error": [100 * (1 - accuracy(run)) for run in runs],
+                          "Forget.": [100 * (clean(run, "before") - clean(run, "after")) for run in runs],
+                          # Batches have 200 images, all of them.
+                          "ms per image": [run["cost"]["batch_ms"] / 200 for run in runs],
+                          "Memory, GB": [run["cost"]["peak_memory"] / 1e9 for run in runs]}
+                for name, values in wanted.items():
+                    cell = row["cells"][places[name]]
+                    self.assertAlmostEqual(cell["value"], statistics.mean(values), places=9)
+                    if name in ("Error", "Forget."):
+                        self.assertAlmostEqual(cell["deviation"], statistics.stdev(values), places=9)
+                numbers[row["heads"][1]] = {name: statistics.mean(values) for name, values in wanted.items()}
+            errors = [numbers[row["heads"][1]]["Error"] for row in rows]
+            self.assertEqual(errors, sorted(errors))
+            adapting = [name for name in numbers if name not in ("Source", "Batch statistics")]
+            for name, rivals in (("Error", list(numbers)), ("Forget.", adapting), ("ms per image", adapting)):
+                best = min(rivals, key=lambda method: numbers[method][name])
+                self.assertEqual([row["heads"][1] for row in rows if row["cells"][places[name]].get("best")], [best])
+
+    def test_the_last_visit(self):
+        [table] = json.loads(report(self.store, "--format", "json", "--table", "plan-methods_streams"))["tables"]
+        column = [column["name"] for column in table["columns"]].index("Last visit")
+        for row in table["rows"]:
+            [run] = self.of(plan="methods_streams", group=row["heads"][0], row=row["heads"][1])
+            cell = row["cells"][column]
+            if row["heads"][0] == "Mixed":
+                self.assertEqual(cell["state"], "not applicable")
+                continue
+            # From the batches, which the program does not go by.
+            time = run["over_time"]
+            self.assertEqual(len(time["borders"]), 100)
+            begin = next(batch for batch, name in time["borders"] if name.endswith("(visit 20)"))
+            [[size, _]] = time["images"]
+            right = time["correct"][begin:]
+            self.assertAlmostEqual(cell["value"], 100 * (1 - sum(right) / (size * len(right))), places=9)
+
     def test_a_run_may_stand_in_two_tables(self):
         [record] = self.of(plan="table2", row="GALA", loss="shot")
         cell = next(line for key, line in self.cells.items()

@@ -3,7 +3,8 @@
 
   make_store.py FOLDER [--runs N] [--hostile]
 
-Without options: a store with something for every table and figure. --runs N adds runs until there are N.
+Without options: a store with something for every table and figure. --runs N: the paper's tables, and runs of sweeps
+until there are N.
 --hostile adds records whose texts try to break a page.
 """
 
@@ -33,7 +34,7 @@ def resnet_layers(per_stage):
     return layers + [("fc", 0, 3591)]
 
 
-LAYERS = {"ResNet-18": resnet_layers(2), "WRN-28-10": resnet_layers(3)}
+LAYERS = {"ResNet-18": resnet_layers(2), "WRN-28-10": resnet_layers(3), "WRN-16-2": resnet_layers(1)}
 
 
 class Maker:
@@ -67,19 +68,20 @@ class Maker:
     def run(self, plan, row, *, benchmark, dataset, backbone, environment="", trial=0, loss="", hyper=None,
             group="", norm="source", accuracy=0.8, domains=None, select="none", optimizer="adam:rate=0.001",
             batch=32, batches=60, inner=1, partition="module", trace=False, forgetting=0.02, collapse=False,
-            data="", key=None, extra=None):
+            data="", key=None, extra=None, visits=1, drift=0.0, milliseconds=45.0, memory=8123456789):
         hyper = hyper or {}
         layers = LAYERS[backbone]
         if partition == "block":
             layers = [(f"block{i}", i, 1000) for i in range(1, 5)]
         domains = domains or [environment or "all"]
         steps = batches * inner if loss else 0
-        per_domain = batches // len(domains)
+        per_domain = batches // len(domains) // visits
         correct, borders, scores = [], [], []
-        for number, name in enumerate(domains):
-            borders.append([number * per_domain, name])
+        for number, name in enumerate(domains * visits):
+            visit = number // len(domains)
+            borders.append([number * per_domain, f"{name} (visit {visit + 1})" if visits > 1 else name])
             right = 0
-            level = accuracy + 0.12 * math.sin(1.7 * number)
+            level = accuracy + 0.12 * math.sin(1.7 * (number % len(domains))) - drift * visit
             for i in range(per_domain):
                 progress = (number * per_domain + i) / batches
                 here = level * (1 - progress) ** 2 + 0.1 if collapse else level
@@ -100,7 +102,7 @@ class Maker:
                          "net": path * self.random.uniform(0.1, 0.7)})
         spec = {"protocol": f"{benchmark}:trial={trial}", "model": backbone.lower().replace("-", ""),
                 "training": {"plan": {"train": {"seed": trial, "env": environment}}},
-                "data": data or f"{benchmark}:env={environment}", "stream": "continual:order=",
+                "data": data or f"{benchmark}:env={environment}", "stream": "continual:order=" + (f",visits={visits}" if visits > 1 else ""),
                 "loss": loss or "pseudo_label", "select": select, "optimizer": optimizer, "norm": norm,
                 "partition": partition, "head": "freeze", "include": [], "exclude": [],
                 "batch_size": batch, "inner_steps": inner, "adapt_every": 1, "episodic": False,
@@ -126,11 +128,11 @@ class Maker:
             "guard": {"judgements": batches // 10, "collapses": 3 if collapse else 0, "rollbacks": 0,
                       "stopped": False,
                       "events": [{"batch": 120, "reasons": ["few classes"], "action": "warn"}] if collapse else []},
-            "cost": {"total_ms": 61234.5, "load_ms": 210.0, "batch_ms": 45.0, "step_ms": 44.0,
+            "cost": {"total_ms": 61234.5, "load_ms": 210.0, "batch_ms": milliseconds, "step_ms": 44.0,
                      "step_median_ms": 43.6 if loss else None, "step_95_ms": 46.2,
                      "parts_ms": {"forward": 10.2, "backward": 29.9, "measure": 3.1, "select": 0.1,
                                   "apply": 0.7} if loss else {},
-                     "peak_memory": 8123456789, "memory_of": "device"},
+                     "peak_memory": memory, "memory_of": "device"},
             "provenance": {"gala": "made up", "commit": "0000000", "compiler": "made up", "libtorch": "made up",
                            "device": "cuda", "cpu": "made up", "threads": 2, "jobs": 1,
                            "weight_hash": f"hash-{dataset}-{backbone}-{environment}-{trial}",
@@ -225,6 +227,53 @@ def blocks(maker):
                           optimizer="adam:rate=5e-05", accuracy=accuracy, **place)
 
 
+# Name, loss, accuracy, forgetting, milliseconds of a batch.
+METHODS = [("Tent", "entropy", 0.812, 0.021, 46.0), ("ETA", "entropy", 0.823, 0.017, 46.5),
+           ("EATA", "entropy", 0.821, 0.009, 52.0), ("RPL", "generalised_cross_entropy", 0.826, 0.025, 46.2),
+           ("SAR", "entropy", 0.818, 0.012, 91.0), ("ROID", "soft_likelihood_ratio", 0.842, 0.006, 97.0),
+           ("CMF", "soft_likelihood_ratio", 0.845, 0.005, 104.0), ("CoTTA", "consistency", 0.835, 0.008, 610.0),
+           ("GALA, PL", "pseudo_label", 0.79, 0.03, 50.0), ("GALA, SHOT", "shot", 0.81, 0.01, 50.4)]
+
+
+def method_runs(maker, plan, *, trials=(0,), rows=METHODS, gain=0.0, **place):
+    """Doing nothing in two ways, and methods of which each has its own loss."""
+    with_norm = []
+    for trial in trials:
+        jitter = 0.002 * trial
+        maker.run(plan, "Source", accuracy=0.56, forgetting=0, milliseconds=15.0, memory=2_100_000_000, trial=trial,
+                  **place)
+        with_norm.append(maker.run(plan, "Batch statistics", norm="batch", accuracy=0.785 + jitter, forgetting=0.007,
+                                   milliseconds=16.0, memory=2_150_000_000, trial=trial, **place))
+        for number, (row, loss, accuracy, forgetting, milliseconds) in enumerate(rows):
+            select = "gala:threshold=0.75,window=20" if row.startswith("GALA") else "norm_affine"
+            with_norm.append(maker.run(
+                plan, row, loss=loss, norm="batch", select=select, accuracy=accuracy + gain + jitter,
+                forgetting=forgetting + jitter, milliseconds=milliseconds + trial, memory=4_000_000_000 + 10 ** 8 * number,
+                trial=trial, drift=0.004 * (number % 4) if place.get("visits", 1) > 1 else 0, **place))
+    for record in with_norm:
+        record["source"]["before_in_norm"] = [{"name": "clean", "images": 10000, "correct": 9390}]
+
+
+def methods(maker):
+    stream = dict(benchmark="continual", dataset="CIFAR-10-C", batch=200, batches=60, domains=CORRUPTIONS[:5],
+                  data="cifar10c:generate=yes")
+    method_runs(maker, "methods", trials=(0, 1, 2), backbone="WRN-28-10", **stream)
+    method_runs(maker, "methods", trials=(0, 1, 2), backbone="WRN-16-2", gain=-0.05, **stream)
+    method_runs(maker, "methods_streams", backbone="WRN-28-10", group="Recurring",
+                **{**stream, "batches": 300, "visits": 20})
+    method_runs(maker, "methods_streams", backbone="WRN-28-10", group="Mixed", gain=-0.1, rows=METHODS[:4], **stream)
+    adapting = dict(norm="batch", backbone="WRN-28-10", **stream)
+    maker.run("methods_by_selectors", "Source", accuracy=0.56, backbone="WRN-28-10", **stream)
+    maker.run("methods_by_selectors", "Batch statistics", accuracy=0.785, **adapting)
+    for column, (group, select, gain) in enumerate((("Norm layers", "norm_affine", 0), ("All layers, 1e-5", "all", -0.3),
+                                                    ("Random layer", "random", -0.03),
+                                                    ("GALA", "gala:threshold=0.75,window=20", 0.004),
+                                                    ("AutoRGN", "auto_rgn", -0.02), ("PALM", "palm", 0.002))):
+        for line, (row, loss, accuracy, forgetting, milliseconds) in enumerate(METHODS[:8]):
+            maker.run("methods_by_selectors", row, group=group, loss=loss, select=select, forgetting=forgetting,
+                      accuracy=accuracy + gain + 0.01 * ((line + column) % 3), milliseconds=milliseconds, **adapting)
+
+
 HOSTILE = ['<script>window.broken = true</script>', '"><img src=x onerror="window.broken = true">',
            "'; window.broken = true; '", '</script><script>window.broken = true</script>',
            '<svg onload="window.broken=true">', '{{constructor.constructor("window.broken=true")()}}',
@@ -283,6 +332,8 @@ def main():
     continual(maker)
     domainbed(maker)
     blocks(maker)
+    if not arguments.runs:
+        methods(maker)
     if arguments.hostile:
         hostile(maker)
     fill(maker, arguments.runs)

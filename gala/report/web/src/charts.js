@@ -7,7 +7,15 @@ import {h} from './dom.js';
 
 const kFont = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 
-function config(dark, width) {
+// So many names as fit beside each other; a few stand in one row.
+function legendColumns(spec, width) {
+  const {color} = spec.encoding ?? spec.layer?.find((part) => part.encoding?.color)?.encoding ?? {};
+  const names = color?.scale?.domain?.length ?? 0;
+  if (width < kNarrow) return names > 6 ? 3 : 2;
+  return names > 6 ? Math.floor(width / 115) : undefined;
+}
+
+function config(dark, width, spec) {
   const text = dark ? '#e6e8eb' : '#1d2126';
   const soft = dark ? '#a3adb8' : '#59626d';
   const line = dark ? '#343b44' : '#dfe2e6';
@@ -20,7 +28,7 @@ function config(dark, width) {
            labelLimit: 150, labelPadding: 5, labelSeparation: 4},
     legend: {labelColor: text, titleColor: soft, labelFontSize: 11, titleFontSize: 11,
              orient: 'top', labelLimit: 180, symbolStrokeWidth: 2, symbolBaseFillColor: soft,
-             symbolBaseStrokeColor: soft, columns: width < kNarrow ? 2 : undefined},
+             symbolBaseStrokeColor: soft, columns: legendColumns(spec, width)},
     title: {color: text},
     text: {color: text},
     range: {
@@ -127,8 +135,13 @@ export function specOf(chart, data) {
 const kManyMarks = 4000;
 const kNarrow = 480;
 
-// Many names of domains in little room stand upright.
+// Many names in little room stand upright, those of domains and those of a heat map's columns.
 function fitted(spec, width) {
+  const columns = spec.encoding?.x;
+  if (width < kNarrow && columns?.axis?.orient === 'top' && columns.sort?.length > 4) {
+    const axis = {...columns.axis, labelAngle: 270, labelAlign: 'left', labelBaseline: 'middle'};
+    return {...spec, encoding: {...spec.encoding, x: {...columns, axis}}};
+  }
   if (width >= kNarrow || !(spec.datasets?.borders?.length > 6)) return spec;
   return {...spec, layer: spec.layer.map((part) => (part.mark.style === 'border-label'
     ? {...part, mark: {...part.mark, angle: 270, baseline: 'middle'}} : part))};
@@ -138,7 +151,7 @@ async function draw(holder) {
   const {spec, view} = holder;
   const width = holder.plot.clientWidth;
   if (view) view.finalize();
-  const runtime = vega.parse(compile(fitted(spec, width), {config: config(isDark(), width)}).spec, null, {ast: true});
+  const runtime = vega.parse(compile(fitted(spec, width), {config: config(isDark(), width, spec)}).spec, null, {ast: true});
   const marks = (spec.datasets?.main ?? spec.data?.values ?? []).length;
   holder.view = new vega.View(runtime, {
     expr: expressionInterpreter,

@@ -82,9 +82,17 @@ export function overTime(detail, label) {
   return values;
 }
 
+// Where a stream recurs, the borders between its visits: those between domains would fill the plot.
+function mainBorders(borders) {
+  const visits = borders.map(([, name]) => / \(visit (\d+)\)$/.exec(name)?.[1]);
+  if (!visits.length || visits.includes(undefined)) return borders;
+  return borders.map(([start], index) => [start, `visit ${visits[index]}`])
+    .filter((_, index) => visits[index] !== visits[index - 1]);
+}
+
 export function borders(detail) {
   const count = detail.time.correct.length;
-  return detail.time.borders.map(([start, name], index, all) => {
+  return mainBorders(detail.time.borders).map(([start, name], index, all) => {
     const end = all[index + 1]?.[0] ?? count;
     return {start: start + 0.5, middle: (start + end + 1) / 2, name};
   });

@@ -159,6 +159,22 @@ function scoreTable(title, scores, label) {
     {label, class: 'compact'})];
 }
 
+// A stream that recurs is shown visit by visit; its domains come so often that they are folded away.
+function answerTables(run) {
+  const title = 'While adapting', label = 'Scores while adapting';
+  const visits = Number(/[:,]visits=(\d+)/.exec(run.spec.stream)?.[1] ?? 1);
+  if (visits < 2 || run.domains.length % visits) return scoreTable(title, run.domains, label);
+  const size = run.domains.length / visits;
+  const sums = Array.from({length: visits}, (_, index) => {
+    const part = run.domains.slice(index * size, (index + 1) * size);
+    const total = (place) => part.reduce((sum, score) => sum + score[place], 0);
+    return [`visit ${index + 1}`, total(1), total(2)];
+  });
+  const all = run.domains.map(([name, ...rest], index) => [`${name}, visit ${Math.floor(index / size) + 1}`, ...rest]);
+  return [scoreTable(`${title}, visit by visit`, sums, label),
+          h('details', {}, h('summary', {}, 'Every domain of every visit'), scoreTable(title, all, 'Scores by domain and visit'))];
+}
+
 const shortNumber = (name, value) =>
   (typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value);
 
@@ -238,7 +254,7 @@ export function runPage(run, index, data) {
     copyBlock(commandLine(run)),
     h('details', {}, h('summary', {}, 'Every option'), pairsTable(run.spec, 'Spec of the run')),
     h('h2', {}, 'Numbers'),
-    scoreTable('While adapting', run.domains, 'Scores while adapting'),
+    answerTables(run),
     scoreTable('Held-out target, after adaptation', run.held_out, 'Held-out target'),
     scoreTable('Source, before', run.source_before, 'Source before adaptation'),
     scoreTable('Source in the norm mode of the run, before', run.source_in_norm, 'Source in norm mode'),
