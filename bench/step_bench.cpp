@@ -79,7 +79,7 @@ class Floor {
   Floor(const Case& what, at::Device device)
       : queue_(WorkQueue::make(device)),
         model_(make_network(what, device)),
-        loss_(make_loss(Spec::parse(kLoss))),
+        loss_(make_loss(kLoss)),
         images_(make_images(what, device).contiguous(model_->memory_format())) {
     for (Parameter& parameter : model_->parameters()) {
       parameter.value = parameter.value.detach().requires_grad_();

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "gala/base/error.h"
+#include "gala/method/recipe.h"
 
 namespace gala {
 namespace {
@@ -27,8 +28,24 @@ constexpr char kFooter[] =
     "Stop with Ctrl-C, then go on:\n"
     "  gala adapt ... --save-state run.state\n"
     "  gala adapt ... --save-state run.state --resume run.state\n"
-    "This is Tent:\n"
-    "  gala adapt ... --loss entropy --select norm_affine --norm batch";
+    "A method by its name, and the same with another choice of layers:\n"
+    "  gala adapt ... --method roid\n"
+    "  gala adapt ... --method roid --select gala";
+
+/// "--inner-steps" for inner_steps.
+std::string flag_name(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
+/// Takes from the recipe what no flag names.
+void take_recipe(const CLI::App& command, AdaptFlags& flags) {
+  if (flags.recipe.empty()) return;
+  const MethodOptions named = recipe(flags.recipe);
+  MethodOptions::visit([&]<class T>(const char* name, T MethodOptions::*member, const char*) {
+    if (command.count(flag_name(name)) == 0) flags.method.*member = named.*member;
+  });
+}
 
 void check(AdaptFlags& flags) {
   flags.model.seed = flags.method.seed;
@@ -74,14 +91,13 @@ class FlagGroup {
   std::string name_;
 };
 
-/// "--inner-steps" for inner_steps.
-std::string flag_name(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
-  return "--" + name;
-}
-
 /// A flag for every option of the method, of the kind that its type asks for.
-void add_method_flags(CLI::App& command, MethodOptions& method) {
+void add_method_flags(CLI::App& command, AdaptFlags& flags) {
+  MethodOptions& method = flags.method;
+  FlagGroup(command, "Method")
+      .value("--method", flags.recipe, "NAME",
+             "a method by its name (gala list methods); the flags below go over it")
+      ->default_str("");
   MethodOptions::visit(
       [&]<class T>(const std::string& name, T MethodOptions::*member, const char* help) {
         T& value = method.*member;
@@ -92,6 +108,7 @@ void add_method_flags(CLI::App& command, MethodOptions& method) {
         } else if constexpr (std::same_as<T, std::string>) {
           CLI::Option* option = group.value(flag.c_str(), value, "SPEC", help);
           if (name == "norm") option->default_str(ModelFlags().norm);
+          if (name == "source_data") option->default_str("");
         } else if constexpr (std::same_as<T, std::vector<std::string>>) {
           group.value(flag.c_str(), value, "PATTERN", help);
         } else if constexpr (std::same_as<T, std::int64_t>) {
@@ -154,11 +171,12 @@ void add_adapt_command(CLI::App& program) {
       ->capture_default_str()
       ->type_name("N")
       ->check(whole_number(1));
-  add_method_flags(*command, flags.method);
+  add_method_flags(*command, flags);
   add_output_flags(*command, flags);
   add_machine_flags(*command, flags);
   command->footer(kFooter);
-  command->callback([kept] {
+  command->callback([kept, command] {
+    take_recipe(*command, *kept);
     check(*kept);
     const int code = run_adaptation(*kept);
     if (code != 0) throw CLI::RuntimeError(code);

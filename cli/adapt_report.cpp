@@ -125,6 +125,10 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
                              counts.collapses, totals.rollbacks,
                              adapter.stopped() ? ", adaptation stopped" : "");
   }
+  if (totals.resets > 0) {
+    std::cout << fmt::format("reset      {} times back to the source, as the method says\n",
+                             totals.resets);
+  }
   if (totals.steps > 0) print_layers(adapter);
 }
 

@@ -18,6 +18,7 @@
 #include "cli/scores.h"
 #include "cli/text.h"
 #include "gala/adapt/answer_loop.h"
+#include "gala/adapt/source_images.h"
 #include "gala/adapt/state_file.h"
 #include "gala/base/error.h"
 #include "gala/base/interrupt.h"
@@ -92,7 +93,10 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
       source_(open_images(flags, *model_)),
       stream_(open_stream(flags, source_)),
       batches_(stream_.batches(flags.batch_size)),
-      adapter_(*model_, flags.method, {.profile = flags.profile}),
+      adapter_(*model_, flags.method,
+               {.profile = flags.profile,
+                .source_images =
+                    open_source_images(flags.method.source_data, *model_, flags.batch_size)}),
       scores_(stream_.segments.size()),
       predictions_(source_, stream_),
       values_(model_->preprocessing()) {
@@ -125,6 +129,9 @@ void AdaptRun::check_files() const {
   files.reads("--weights", flags_.model.weights);
   files.reads("--resume", flags_.resume);
   files.reads_data("--data", source_.spec);
+  if (!flags_.method.source_data.empty()) {
+    files.reads_data("--source-data", Spec::parse(flags_.method.source_data));
+  }
   files.writes("--trace", flags_.trace);
   files.writes("--predictions", flags_.predictions);
   files.writes("--save-weights", flags_.save_weights);

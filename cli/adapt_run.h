@@ -12,6 +12,7 @@ namespace gala {
 /// Everything `gala adapt` was asked for.
 struct AdaptFlags {
   ModelFlags model;
+  std::string recipe;  ///< --method: its options are those of `method` that no flag names
   MethodOptions method;
   std::string data, stream;
   std::int64_t batch_size = 32;

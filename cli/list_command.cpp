@@ -7,19 +7,20 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
-#include "gala/adapt/after_step.h"
-#include "gala/adapt/readout.h"
 #include "gala/base/error.h"
 #include "gala/data/corruption/corruption_list.h"
 #include "gala/data/dataset.h"
 #include "gala/data/stream.h"
 #include "gala/loss/loss.h"
 #include "gala/loss/sample_rule.h"
+#include "gala/method/method_parts.h"
+#include "gala/method/recipe.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
 #include "gala/protocol/protocol.h"
 #include "gala/select/selector.h"
 #include "gala/step/guard.h"
+#include "gala/view/view.h"
 
 namespace gala {
 namespace {
@@ -41,6 +42,7 @@ std::vector<MethodInfo> describe_guards() {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
+      {"methods", "--method", [] { return describe_recipes(); }},
       {"losses", "--loss", [] { return describe_registry<Loss>(loss_registry()); }},
       {"samples", "--samples",
        [] { return describe_registry<SampleRule>(sample_rule_registry()); }},
@@ -48,6 +50,12 @@ const std::vector<Kind>& kinds() {
        [] { return describe_registry<Selector, std::uint64_t>(selector_registry()); }},
       {"optimizers", "--optimizer",
        [] { return describe_registry<Optimizer>(optimizer_registry()); }},
+      {"views", "--view", [] { return describe_registry<View>(view_registry()); }},
+      {"teachers", "--teacher", [] { return describe_registry<Teacher>(teacher_registry()); }},
+      {"perturbations", "--perturb",
+       [] { return describe_registry<Perturbation>(perturbation_registry()); }},
+      {"penalties", "--penalty", [] { return describe_registry<Penalty>(penalty_registry()); }},
+      {"resets", "--reset", [] { return describe_registry<ResetRule>(reset_rule_registry()); }},
       {"after_step", "--after-step",
        [] { return describe_registry<AfterStep>(after_step_registry()); }},
       {"readouts", "--readout", [] { return describe_registry<Readout>(readout_registry()); }},

@@ -14,12 +14,14 @@
 #include "gala/model/layout.h"       // how maps lie in memory, by trial where asked
 #include "gala/model/precision.h"    // float32, tf32, bf16
 #include "gala/model/partition.h"    // what counts as a layer
+#include "gala/view/view.h"          // a batch seen otherwise
 #include "gala/loss/loss.h"          // unsupervised losses
 #include "gala/loss/sample_rule.h"   // which images count in them
 #include "gala/tensor/arena.h"       // all adapted parameters in one flat buffer
 #include "gala/optim/optimizer.h"    // measure every layer's update, apply the chosen ones
 #include "gala/select/selector.h"    // which layers move
 #include "gala/step/stepper.h"       // a step after backward, on plain memory
+#include "gala/method/recipe.h"      // methods by their names
 #include "gala/adapt/adapter.h"      // answers a batch and adapts to it
 #include "gala/adapt/answer_loop.h"  // the loop over the batches of a stream
 #include "gala/adapt/state_file.h"   // stop and go on

@@ -16,30 +16,7 @@
 namespace gala {
 namespace {
 
-constexpr char kNoPart[] = "none";
 constexpr int kNoStage = std::numeric_limits<int>::max();
-
-template <class Part>
-std::string type_name(const Part& part) {
-  return typeid(part).name();
-}
-
-/// Notes the type of a part that was given, and hands it over; else makes the one the options name.
-template <class Part, class Make>
-std::unique_ptr<Part> given_or(std::unique_ptr<Part>& given, std::vector<std::string>& own,
-                               const Make& make) {
-  if (!given) return make();
-  own.push_back(type_name(*given));
-  return std::move(given);
-}
-
-/// Where no image counts there is no step: the gate is closed, and `confident` says so by -1.
-void close_where_none_counts(const at::Tensor& weights, at::Tensor& gate, at::Tensor& confident) {
-  const c10::NoGradGuard no_grad;
-  const at::Tensor none = weights.ne(0).any().logical_not();
-  gate = gate.masked_fill(none, std::numeric_limits<double>::quiet_NaN());
-  confident = confident.masked_fill(none, -1);
-}
 
 }  // namespace
 
@@ -63,7 +40,7 @@ Answer Adapter::answer(const at::Tensor& images) {
   }
   answer.logits = predict(*frame, answer.steps);
   at::Tensor on_host = frame->facts.logits();
-  if (!answer.logits.is_same(frame->output.logits)) {
+  if (!answer.logits.is_same(frame->logits)) {
     on_host = answer.logits.to(at::kCPU);
   } else if (frame->work) {
     answer.logits = std::move(frame->answer);
@@ -88,13 +65,17 @@ Answer Adapter::answer(const at::Tensor& images) {
 Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
                            std::vector<StepRecord>& steps) {
   stepper_->begin();
+  if (parts_.view) {
+    parts_.view->draw(static_cast<std::uint64_t>(options_.seed), totals_.steps + 1,
+                      parts_.teacher ? std::max(parts_.teacher->looks(), 1) : 1);
+  }
   const std::vector<at::Tensor> statistics = copy_statistics();
   Frame& frame = runner_->run(images, first_of_batch ? PassKind::kAdapt : PassKind::kAdaptAgain,
-                              stepper_->can_be_captured());
+                              can_be_captured());
   const bool counts = frame.facts.confident() >= 0;
-  StepRecord record =
-      counts ? stepper_->move(frame.gradient_pointers, frame.facts.loss(), frame.facts.sums())
-             : stepper_->pause(frame.facts.loss());
+  StepRecord record = counts ? stepper_->move(frame.gradient_pointers, frame.facts.loss(),
+                                              frame.facts.sums(), frame.facts.probed())
+                             : stepper_->pause(frame.facts.loss());
   record.step = totals_.steps + 1;
   record.batch = totals_.batches;
   record.confident = std::max<std::int64_t>(frame.facts.confident(), 0);
@@ -102,51 +83,38 @@ Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
   if (record.refused) put_back(statistics);
   if (counts && !record.refused) after_step(record);
   count(record);
+  if (counts && !record.refused && parts_.reset &&
+      parts_.reset->is_due(record, frame.facts.logits())) {
+    restart();
+    ++totals_.resets;
+  }
   steps.push_back(std::move(record));
   return frame;
 }
 
-/// Forward, loss, backward and measure. It only queues work: the runner may have it captured.
-void Adapter::pass(Frame& frame, PassKind kind, WorkQueue& queue) {
-  const c10::AutoGradMode with_gradients(kind != PassKind::kAnswer);
-  queue.mark(1);
-  frame.output = model_.forward(frame.images, /*update_statistics=*/kind != PassKind::kAdaptAgain);
-  if (kind == PassKind::kAnswer) return frame.facts.note(frame.output.logits, nullptr, queue);
-  LossInput input{.student = frame.output};
-  if (samples_) input.weights = samples_->weigh(frame.output);
-  LossTerms terms = loss_->evaluate(input);
-  queue.mark(2);
-  terms.value.backward();
-  frame.take_gradients(*arena_);
-  queue.mark(3);
-  at::Tensor gate = terms.value.detach();  // where it is not finite, no moment moves
-  if (samples_) close_where_none_counts(input.weights, gate, terms.confident);
-  stepper_->measure(frame.gradient_pointers, gate.const_data_ptr<float>(),
-                    frame.facts.table().mutable_data_ptr<double>());
-  frame.facts.note(frame.output.logits, &terms, queue);
-  queue.mark(4);
-}
-
 void Adapter::after_step(const StepRecord& record) {
-  if (after_step_.empty()) return;
+  if (parts_.teacher) parts_.teacher->follow();
+  if (parts_.after_step.empty()) return;
   const c10::NoGradGuard no_grad;
-  for (const auto& part : after_step_) {
-    part->after({*arena_, source_on_device_, stepper_->layers()}, record);
-  }
+  const StepView view{*arena_, source_on_device_, stepper_->layers(),
+                      static_cast<std::uint64_t>(options_.seed)};
+  for (const auto& part : parts_.after_step) part->after(view, record);
 }
 
 /// The logits that answer: those of the pass, or of another one after what moved.
 at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) {
-  at::Tensor logits = frame.output.logits;
+  Output answered{.features = frame.output.features, .logits = frame.logits};
   int first = kNoStage;
   if (options_.predict == PredictWith::kAfter && !steps.empty()) {
     for (const std::size_t layer : steps.back().selected()) first = std::min(first, stages_[layer]);
-    if (!after_step_.empty() && !steps.back().refused) first = 0;  // anything may have changed
+    const bool moved = !steps.back().refused && !steps.back().layers.empty();
+    if (moved && (!parts_.after_step.empty() || parts_.reset))
+      first = 0;  // anything may have changed
   }
-  if (first == kNoStage && !readout_) return logits;
+  if (first == kNoStage && !parts_.readout) return answered.logits;
   const PassRunner::Apart apart;
-  if (first != kNoStage) logits = model_.forward_again(frame.output, frame.images, first).logits;
-  return readout_ ? readout_->correct(logits) : logits;
+  if (first != kNoStage) answered = model_.forward_again(frame.output, frame.images, first);
+  return parts_.readout ? parts_.readout->correct(answered) : answered.logits;
 }
 
 // What stands around it.
@@ -156,27 +124,14 @@ Adapter::Adapter(Model& model, const MethodOptions& options, AdapterSetup setup)
       loan_(model),
       options_(options),
       run_(setup.run),
-      samples_(std::move(setup.parts.samples)),
-      after_step_(std::move(setup.parts.after_step)),
-      readout_(std::move(setup.parts.readout)),
+      parts_(std::move(setup.parts)),
       guard_(options.guard, model.classes()) {
-  for_each_part([&](const Part& part) { own_parts_.push_back(type_name(part)); });
-  if (!samples_ && options.samples != kNoPart) samples_ = make_sample_rule(options.samples);
-  if (after_step_.empty() && options.after_step != kNoPart) {
-    after_step_.push_back(make_after_step(options.after_step));
-  }
-  if (!readout_ && options.readout != kNoPart) readout_ = make_readout(options.readout);
-  loss_ = given_or(setup.parts.loss, own_parts_, [&] { return make_loss(options.loss); });
-  std::unique_ptr<Optimizer> optimizer = given_or(
-      setup.parts.optimizer, own_parts_, [&] { return make_optimizer(options.optimizer); });
-  std::unique_ptr<Selector> selector = given_or(setup.parts.selector, own_parts_, [&] {
-    return make_selector(options.select, static_cast<std::uint64_t>(options.seed));
-  });
+  own_parts_ = make_parts(options, parts_);
   const NormMode mode =
       options.norm.empty() ? loan_.norm_mode_before() : NormMode::parse(options.norm);
   options_.norm = mode.to_string();
-  selector->name_run(run_name());
-  Fit found = fit(model, options, *loss_, *selector);
+  parts_.selector->name_run(run_name());
+  Fit found = fit(model, options, parts_, static_cast<bool>(setup.source_images));
   model.set_norm_mode(mode);
   options_.partition = found.granularity;
   options_.head = found.head ? HeadRule::kAdapt : HeadRule::kFreeze;
@@ -198,9 +153,11 @@ Adapter::Adapter(Model& model, const MethodOptions& options, AdapterSetup setup)
     stages_.push_back(first);
   }
   model.keep_activations(options.predict == PredictWith::kAfter);
-  stepper_ = std::make_unique<Stepper>(
-      arena_->layout(), arena_->values().mutable_data_ptr<float>(), std::move(found.layers),
-      std::move(optimizer), std::move(selector), std::make_unique<TorchWorkspace>(model.device()));
+  stepper_ = std::make_unique<Stepper>(arena_->layout(), arena_->values().mutable_data_ptr<float>(),
+                                       std::move(found.layers), std::move(parts_.optimizer),
+                                       std::move(parts_.selector),
+                                       std::make_unique<TorchWorkspace>(model.device()));
+  attach_parts(found.adapted, setup.source_images);
   runner_ = std::make_unique<PassRunner>(
       model, *arena_, stepper_->layers(),
       [this](Frame& frame, PassKind kind, WorkQueue& queue) { pass(frame, kind, queue); },
@@ -208,9 +165,21 @@ Adapter::Adapter(Model& model, const MethodOptions& options, AdapterSetup setup)
   travelled_.assign(layers().size(), 0.0);
   source_ = take_snapshot();
   source_norm_ = std::max(std::sqrt(squared_norm(source_.values)), 1e-150);
-  if (!after_step_.empty()) source_on_device_ = arena_->values().clone();
+  if (!parts_.after_step.empty()) source_on_device_ = arena_->values().clone();
   healthy_ = source_;
   reset();
+}
+
+/// Introduces the parts to the source model and to each other.
+void Adapter::attach_parts(const std::vector<Parameter*>& slots, const SourceImages& images) {
+  if (const Spec spec = stepper_->probe(); !spec.name.empty()) {
+    probe_ = make_probe(spec);
+    probe_->attach(*arena_, layers());
+  }
+  if (parts_.view) parts_.view->attach(model_.device(), model_.preprocessing());
+  if (parts_.teacher) parts_.teacher->attach({model_, *arena_, slots, parts_.view.get()});
+  if (parts_.readout) parts_.readout->attach(model_);
+  if (parts_.penalty && !stepper_->idle()) parts_.penalty->learn(model_, *arena_, images);
 }
 
 Adapter::~Adapter() {

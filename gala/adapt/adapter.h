@@ -7,30 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "gala/adapt/after_step.h"
-#include "gala/adapt/method_options.h"
 #include "gala/adapt/pass_runner.h"
-#include "gala/adapt/readout.h"
 #include "gala/loss/loss.h"
-#include "gala/loss/sample_rule.h"
+#include "gala/method/method_options.h"
+#include "gala/method/method_parts.h"
+#include "gala/method/probe.h"
 #include "gala/model/model.h"
-#include "gala/optim/optimizer.h"
-#include "gala/select/selector.h"
 #include "gala/step/guard.h"
 #include "gala/step/step_record.h"
 #include "gala/step/stepper.h"
 
 namespace gala {
-
-/// Parts of your own. Where one of the first three is null, it is the one the options name.
-struct AdapterParts {
-  std::unique_ptr<Loss> loss = {};
-  std::unique_ptr<Optimizer> optimizer = {};
-  std::unique_ptr<Selector> selector = {};
-  std::unique_ptr<SampleRule> samples = {};                 ///< null: every image counts alike
-  std::vector<std::unique_ptr<AfterStep>> after_step = {};  ///< in this order
-  std::unique_ptr<Readout> readout = {};                    ///< null: the logits answer
-};
 
 /// What an adapter needs to know beside the method.
 struct AdapterSetup {
@@ -39,7 +26,8 @@ struct AdapterSetup {
   /// Tells this run from others where a selector draws by run (`random:draws=run`); the key in `gala
   /// run`. Empty: network, loss, optimizer, norm mode and steps tell them apart.
   std::string run = {};
-  AdapterParts parts = {};
+  MethodParts parts = {};           ///< parts of your own
+  SourceImages source_images = {};  ///< for a penalty that learns from them (open_source_images)
 };
 
 /// The answer to a batch. Where the adapted model's answer to an image is not finite, the source
@@ -61,6 +49,7 @@ struct AdapterTotals {
   std::int64_t refused = 0;  ///< loss, gradient or update not finite
   std::int64_t skipped = 0;  ///< no layer passed
   std::int64_t rollbacks = 0;
+  std::int64_t resets = 0;  ///< by the method's own rule
   std::int64_t from_source =
       0;                        ///< answers of the source model, the adapted one's not being finite
   std::int64_t unanswered = 0;  ///< images without a finite answer
@@ -111,6 +100,11 @@ class Adapter {
   void load(const State& state);
 
  private:
+  /// What is minimised in a pass.
+  struct Objective {
+    LossTerms terms;
+    at::Tensor weights;  ///< of the images; undefined where all count alike
+  };
   /// Parameters and statistics, in host memory.
   struct Snapshot {
     at::Tensor values;
@@ -122,6 +116,12 @@ class Adapter {
   std::vector<at::Tensor> copy_statistics() const;
   void put_back(const std::vector<at::Tensor>& statistics);
   void pass(Frame& frame, PassKind kind, WorkQueue& queue);
+  Objective objective(Frame& frame, const Output& student, const at::Tensor& allowed);
+  void differentiate(Frame& frame, Objective& objective);
+  at::Tensor probe(const Frame& frame);
+  void ask_teacher(Frame& frame, bool adapting);
+  bool can_be_captured() const;
+  void attach_parts(const std::vector<Parameter*>& slots, const SourceImages& images);
   Frame& adapt_once(const at::Tensor& images, bool first_of_batch, std::vector<StepRecord>& steps);
   void after_step(const StepRecord& record);
   at::Tensor predict(Frame& frame, const std::vector<StepRecord>& steps);
@@ -147,19 +147,16 @@ class Adapter {
   /// Calls `use` with each of the parts that remember.
   template <class Use>
   void for_each_part(const Use& use) const {
-    if (samples_) use(*samples_);
-    for (const auto& part : after_step_) use(*part);
-    if (readout_) use(*readout_);
+    parts_.for_each(use);
+    if (probe_) use(*probe_);
   }
 
   Model& model_;
   Model::Loan loan_;
-  MethodOptions options_;  ///< with every default decided
-  std::string run_;        ///< AdapterSetup::run
-  std::unique_ptr<Loss> loss_;
-  std::unique_ptr<SampleRule> samples_;
-  std::vector<std::unique_ptr<AfterStep>> after_step_;
-  std::unique_ptr<Readout> readout_;
+  MethodOptions options_;               ///< with every default decided
+  std::string run_;                     ///< AdapterSetup::run
+  MethodParts parts_;                   ///< but for optimizer and selector, which are the stepper's
+  std::unique_ptr<Probe> probe_;        ///< the selector's, where it has one
   std::vector<std::string> own_parts_;  ///< types of the parts that the options do not name
   Guard guard_;
   std::optional<ParameterArena> arena_;

@@ -12,7 +12,7 @@
 namespace gala {
 namespace {
 
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
 
 const at::Tensor& tensor_of(const State& state, const std::string& name, at::IntArrayRef sizes) {
   const auto found = state.tensors.find(name);
@@ -44,6 +44,7 @@ std::string Adapter::fingerprint() const {
 nlohmann::ordered_json Adapter::settings() const {
   MethodOptions options = options_;
   options.norm = model_.norm_mode().to_string();
+  options.source_data.clear();  // what was learned from it is part of the state
   nlohmann::ordered_json settings{{"model", model_.spec().to_string()}};
   settings.update(to_json(options));
   settings["precision"] = format_value(model_.precision());
@@ -72,15 +73,12 @@ State Adapter::save() const {
   if (keeps_healthy()) state.values["healthy_travelled"] = healthy_.travelled;
   state.values["guard"] = guard_.save();
   state.values["stopped"] = stopped_;
-  state.values["totals"] = {{"batches", totals_.batches},
-                            {"steps", totals_.steps},
-                            {"refused", totals_.refused},
-                            {"skipped", totals_.skipped},
-                            {"rollbacks", totals_.rollbacks},
-                            {"from_source", totals_.from_source},
-                            {"unanswered", totals_.unanswered},
-                            {"chosen", totals_.chosen},
-                            {"path", totals_.path}};
+  state.values["totals"] = {
+      {"batches", totals_.batches},         {"steps", totals_.steps},
+      {"refused", totals_.refused},         {"skipped", totals_.skipped},
+      {"rollbacks", totals_.rollbacks},     {"resets", totals_.resets},
+      {"from_source", totals_.from_source}, {"unanswered", totals_.unanswered},
+      {"chosen", totals_.chosen},           {"path", totals_.path}};
   return state;
 }
 
@@ -144,6 +142,7 @@ void Adapter::put_in(const State& state) {
              .refused = totals.at("refused"),
              .skipped = totals.at("skipped"),
              .rollbacks = totals.at("rollbacks"),
+             .resets = totals.at("resets"),
              .from_source = totals.at("from_source"),
              .unanswered = totals.at("unanswered"),
              .chosen = totals.at("chosen"),

@@ -1,11 +1,10 @@
 #pragma once
 #include <vector>
 
-#include "gala/adapt/method_options.h"
-#include "gala/loss/loss.h"
+#include "gala/method/method_options.h"
+#include "gala/method/method_parts.h"
 #include "gala/model/model.h"
 #include "gala/model/partition.h"
-#include "gala/select/selector.h"
 
 namespace gala {
 
@@ -17,8 +16,10 @@ struct Fit {
   bool head = true;  ///< whether the classifier is among them, where the partition has it
 };
 
-/// Decides what adapts, introduces the selector to its layers, and says (ConfigError) what of it does
-/// not fit together. The model stays as it is.
-Fit fit(Model& model, const MethodOptions& options, const Loss& loss, Selector& selector);
+/// Decides what adapts, introduces the selector to its layers, and says (ConfigError) what of the method does
+/// not fit together. Loss, optimizer and selector must be there. `has_source_images`: whether a penalty that wants
+/// them will get some. The model stays as it is.
+Fit fit(Model& model, const MethodOptions& options, const MethodParts& parts,
+        bool has_source_images);
 
 }  // namespace gala

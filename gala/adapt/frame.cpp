@@ -5,25 +5,28 @@
 
 namespace gala {
 
-// In host memory, in doubles: loss and confident as two floats, the table, the logits.
+// In host memory, in doubles: loss and confident as two floats, the table, what was probed, the logits.
 Facts::Facts(const LayerPartition& layers, std::int64_t images, std::int64_t classes,
              at::Device device) {
   const c10::NoGradGuard no_grad;
   const auto rows = static_cast<std::int64_t>(layers.size());
   const std::int64_t logits = images * classes, behind_table = 1 + rows * kSumColumns;
+  const std::int64_t behind_probed = behind_table + rows;
   const auto doubles = at::TensorOptions(at::kDouble);
   const at::Tensor host =
-      at::zeros({behind_table + (logits + 1) / 2}, doubles.pinned_memory(!device.is_cpu()));
+      at::zeros({behind_probed + (logits + 1) / 2}, doubles.pinned_memory(!device.is_cpu()));
   const at::Tensor floats = host.view(at::kFloat);
   loss_ = floats.select(0, 0);
   confident_ = floats.select(0, 1);
-  logits_ = floats.slice(0, 2 * behind_table, 2 * behind_table + logits).view({images, classes});
+  probed_ = host.slice(0, behind_table, behind_probed);
+  logits_ = floats.slice(0, 2 * behind_probed, 2 * behind_probed + logits).view({images, classes});
   host_table_ = host.slice(0, 1, behind_table).view({rows, kSumColumns});
   table_ = device.is_cpu() ? host_table_ : at::zeros_like(host_table_, doubles.device(device));
   for (const Layer& layer : layers.layers) sums_.push_back({.count = layer.count});
 }
 
-void Facts::note(const at::Tensor& logits, const LossTerms* terms, WorkQueue& queue) {
+void Facts::note(const at::Tensor& logits, const LossTerms* terms, const at::Tensor& probed,
+                 WorkQueue& queue) {
   const c10::NoGradGuard no_grad;
   const auto plain = [&](const at::Tensor& values) {
     return values.to(table_.device(), at::kFloat).contiguous();
@@ -36,6 +39,7 @@ void Facts::note(const at::Tensor& logits, const LossTerms* terms, WorkQueue& qu
     parts[count++] = {plain(terms->confident), confident_};
     if (!table_.is_same(host_table_)) parts[count++] = {table_, host_table_};
   }
+  if (probed.defined()) parts[count++] = {probed.contiguous(), probed_};
   queue.bring(std::span(parts).first(count));
 }
 

@@ -24,7 +24,9 @@ class Facts {
   /// Where the optimizer leaves its sums: double [layers, kSumColumns], on the device.
   const at::Tensor& table() const { return table_; }
   /// Queues what else is to be known, and the copy to the host.
-  void note(const at::Tensor& logits, const LossTerms* terms, WorkQueue& queue);
+  /// `probed` is double [layers], or undefined.
+  void note(const at::Tensor& logits, const LossTerms* terms, const at::Tensor& probed,
+            WorkQueue& queue);
 
   // On the host, after the queue was waited for.
   double loss() const { return *loss_.const_data_ptr<float>(); }
@@ -34,12 +36,16 @@ class Facts {
   }
   /// The sums of every layer; the next pass overwrites them.
   std::span<const LayerSums> sums();
+  /// What a probe found, by layer; the next pass overwrites it.
+  std::span<const double> probed() const {
+    return {probed_.const_data_ptr<double>(), sums_.size()};
+  }
   /// [N, classes] float32; the next pass overwrites them.
   const at::Tensor& logits() const { return logits_; }
 
  private:
-  at::Tensor loss_, confident_, logits_, host_table_;  ///< on the host, pinned for a GPU
-  at::Tensor table_;                                   ///< the same as host_table_ on the CPU
+  at::Tensor loss_, confident_, logits_, probed_, host_table_;  ///< on the host, pinned for a GPU
+  at::Tensor table_;  ///< the same as host_table_ on the CPU
   std::vector<LayerSums> sums_;
 };
 
@@ -53,20 +59,19 @@ enum class PassKind {
 /// What belongs to a pass over batches of one shape.
 struct Frame {
   at::Tensor images = {};
-  Output output = {};
+  Output output = {};      ///< the student's
+  Output taught = {};      ///< the teacher's, where there is one
+  at::Tensor logits = {};  ///< what answers: the student's, the teacher's, or both
   Gradients gradients = {};
   std::vector<const float*> gradient_pointers = {};  ///< where those lie
   Facts facts;
   at::Tensor answer = {};                   ///< of captured work: a copy of the logits that stays
   std::unique_ptr<CapturedWork> work = {};  ///< null: the pass is queued operation by operation
 
-  /// Takes the gradients that backward left in the arena's leaves.
-  void take_gradients(const ParameterArena& arena) {
-    gradients = Gradients::take(arena);
-    gradient_pointers = gradients.pointers();
-  }
   void forget_results() {
     output = {};
+    taught = {};
+    logits.reset();
     gradients = {};
     gradient_pointers.clear();
   }

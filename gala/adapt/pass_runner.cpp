@@ -56,8 +56,9 @@ Frame& PassRunner::run(const at::Tensor& images, PassKind kind, bool can_be_capt
   }
   frame.output.logits = frame.output.logits.detach();
   frame.output.features = frame.output.features.detach();
+  frame.logits = frame.logits.detach();
   // What a captured pass writes to, the next one overwrites.
-  if (frame.work) frame.answer = frame.output.logits.clone();
+  if (frame.work) frame.answer = frame.logits.clone();
   queue_->wait();
   times_ = pass_times(*queue_, kind, watch.lap());
   return frame;

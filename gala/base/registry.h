@@ -55,8 +55,9 @@ struct MethodInfo {
   std::vector<OptionInfo> options;
 };
 
-/// The spec with every option of its kind written out and numbers in one spelling. Throws ConfigError
-/// for an unknown name, option or value.
+/// The spec with every option of its kind written out and numbers in one spelling; options that came after
+/// the first records only where they are not at their default. Throws ConfigError for an unknown name,
+/// option or value.
 Spec written_out(const Spec& spec, const std::vector<MethodInfo>& known, std::string_view kind);
 
 template <class Interface, class... Context>

@@ -1,6 +1,7 @@
 #include "gala/base/spec.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "gala/base/error.h"
 #include "gala/base/words.h"
@@ -72,7 +73,7 @@ Spec Spec::parse(std::string_view text) {
   Spec spec;
   const std::size_t colon = text.find(':');
   spec.name = std::string(text.substr(0, colon));
-  if (spec.name.empty() || spec.name.find_first_of(",=\" \t\n") != std::string::npos) {
+  if (spec.name.empty() || spec.name.find_first_of("+,=\" \t\n") != std::string::npos) {
     fail<ConfigError>("\"{}\" does not begin with a name (expected name:key=value,key=value)",
                       in_brief(text));
   }
@@ -134,6 +135,36 @@ void Spec::set(std::string_view key, std::string value) {
     }
   }
   options.emplace_back(std::string(key), std::move(value));
+}
+
+std::vector<Spec> parse_specs(std::string_view text) {
+  std::vector<Spec> specs;
+  if (text == kNoPart) return specs;
+  std::size_t begin = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (quoted && text[at] == '\\') {
+      ++at;
+    } else if (text[at] == '"') {
+      quoted = !quoted;
+    } else if (!quoted && text[at] == '+' && at + 1 < text.size() &&
+               std::isalpha(static_cast<unsigned char>(text[at + 1]))) {
+      specs.push_back(Spec::parse(text.substr(begin, at - begin)));
+      begin = at + 1;
+    }
+  }
+  specs.push_back(Spec::parse(text.substr(begin)));
+  return specs;
+}
+
+std::string to_string(const std::vector<Spec>& specs) {
+  if (specs.empty()) return std::string(kNoPart);
+  std::string text;
+  for (const Spec& spec : specs) {
+    if (!text.empty()) text += '+';
+    text += spec.to_string();
+  }
+  return text;
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {

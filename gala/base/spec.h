@@ -33,6 +33,15 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
+/// Several specs with plus signs between them, as a part that may be several is written:
+/// `restore:share=0.01+ensemble`. A plus that no name follows (1e+5) belongs to a value. "none" is no
+/// spec at all.
+std::vector<Spec> parse_specs(std::string_view text);
+std::string to_string(const std::vector<Spec>& specs);
+
+/// What is written where a part is not wanted.
+inline constexpr std::string_view kNoPart = "none";
+
 /// The candidate nearest to `word` by edit distance, or "" when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -12,6 +12,7 @@ struct ParameterFilter {
   bool others = true;                  ///< everything that is not a norm too
   std::vector<std::string> include{};  ///< patterns on tensor or module names; empty: everything
   std::vector<std::string> exclude{};
+  std::vector<std::string> skip{};  ///< as exclude, but may fit nothing: a selector's own
 };
 
 /// True when `name` fits the pattern: `*` any characters, `?` one, the rest itself.

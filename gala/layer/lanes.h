@@ -1,17 +1,10 @@
 #pragma once
 #include <cstdint>
 
+#include "gala/base/compiler.h"
+
 // Sums of products in double, quick and always in the same order. Nothing here knows LibTorch: it is
 // compiled with other flags than the rest, and by nvcc.
-
-// Clang does not know the widths that GCC is asked for: it gets the plain form, with the same bits.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && !defined(__clang__)
-#define GALA_CPU_LEVELS 1
-#define GALA_INLINE inline __attribute__((always_inline))
-#else
-#define GALA_CPU_LEVELS 0
-#define GALA_INLINE inline
-#endif
 
 namespace gala {
 

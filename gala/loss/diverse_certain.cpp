@@ -29,15 +29,16 @@ DiverseCertainRule::DiverseCertainRule(const Options& options)
   }
 }
 
-at::Tensor DiverseCertainRule::weigh(const Output& output) {
+at::Tensor DiverseCertainRule::weigh(const SampleInput& input) {
   const c10::NoGradGuard no_grad;
-  const at::Tensor logits = output.logits.detach(), p = at::softmax(logits, 1);
+  const at::Tensor logits = input.output.logits.detach(), p = at::softmax(logits, 1);
   seen_.prepare(p);
   const at::Tensor diversity = stretched(1 - seen_.cosine(p));
   const at::Tensor certainty = stretched(-entropies(logits));
   const at::Tensor weights = (diversity * certainty * options_.sharpness).exp();
   seen_.take(p, at::ones_like(diversity));
-  return at::where(diversity.lt(diversity.mean()), at::zeros_like(weights), weights);
+  return only_allowed(at::where(diversity.lt(diversity.mean()), at::zeros_like(weights), weights),
+                      input);
 }
 
 }  // namespace gala

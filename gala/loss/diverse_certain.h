@@ -20,7 +20,7 @@ class DiverseCertainRule : public SampleRule {
     }
   };
   explicit DiverseCertainRule(const Options& options);
-  at::Tensor weigh(const Output& output) override;
+  at::Tensor weigh(const SampleInput& input) override;
   void reset() override { seen_.reset(); }
   void remember(StateArchive& archive) override { seen_.remember("samples_diverse", archive); }
 

@@ -12,16 +12,24 @@ namespace gala {
 
 /// What a loss is made from. Pointers are null where nobody asked for what they lead to.
 struct LossInput {
-  const Output& student;              ///< the adapting network's answer to the batch
-  const Output* teacher = nullptr;    ///< another network's answer to it, without gradient
-  const Output* augmented = nullptr;  ///< the adapting network's answer to the batch, augmented
-  at::Tensor weights = {};            ///< of the images, [N]; undefined: 1 each
+  const Output& student;            ///< the adapting network's answer to the batch
+  const Output* teacher = nullptr;  ///< another network's answer to it, without gradient
+  const Output* view = nullptr;     ///< the adapting network's answer to the batch seen otherwise
+  at::Tensor weights = {};          ///< of the images, [N]; undefined: 1 each
+  at::Tensor rows = {};  ///< numbers of the images that `view` is about; undefined: all of them
+};
+
+/// Which images a loss wants to see a second time.
+enum class SecondLook {
+  kNone,
+  kCounted,  ///< those that count, by themselves: their number is known only when they are seen
+  kAll
 };
 
 /// What a loss asks for beside the student's answer.
 struct LossNeeds {
   bool teacher = false;
-  bool augmented = false;
+  SecondLook view = SecondLook::kNone;
 };
 
 /// What a loss says of a batch. Both are scalars on the device of the logits.
@@ -44,6 +52,8 @@ class Loss {
 };
 
 std::span<const RegistryEntry<Loss>> loss_registry();
-std::unique_ptr<Loss> make_loss(const Spec& spec);
+/// `text` is a spec, or several with plus signs between them: their sum. The first of them says what
+/// `confident` counts and whether the head adapts.
+std::unique_ptr<Loss> make_loss(std::string_view text);
 
 }  // namespace gala

@@ -1,3 +1,7 @@
+#include <vector>
+
+#include "gala/base/error.h"
+#include "gala/loss/consistency.h"
 #include "gala/loss/entropy.h"
 #include "gala/loss/generalised_cross_entropy.h"
 #include "gala/loss/information_maximisation.h"
@@ -5,6 +9,8 @@
 #include "gala/loss/pseudo_label.h"
 #include "gala/loss/shot.h"
 #include "gala/loss/soft_likelihood_ratio.h"
+#include "gala/loss/sum.h"
+#include "gala/loss/teacher_cross_entropy.h"
 
 namespace gala {
 namespace {
@@ -23,6 +29,10 @@ constexpr RegistryEntry<Loss> kLosses[] = {
         "bounded cross-entropy against the network's own answers (RPL's loss)"),
     registry_entry<Loss, SoftLikelihoodRatioLoss>("soft_likelihood_ratio",
                                                   "log odds of the answers, clipped (ROID's loss)"),
+    registry_entry<Loss, ConsistencyLoss>(
+        "consistency", "the answer to the image seen otherwise is to be the same (--view)"),
+    registry_entry<Loss, TeacherCrossEntropyLoss>(
+        "teacher_cross_entropy", "cross-entropy against the answers of a teacher (--teacher)"),
 };
 
 }  // namespace
@@ -31,8 +41,14 @@ std::span<const RegistryEntry<Loss>> loss_registry() {
   return kLosses;
 }
 
-std::unique_ptr<Loss> make_loss(const Spec& spec) {
-  return make_from_registry<Loss>(loss_registry(), spec);
+std::unique_ptr<Loss> make_loss(std::string_view text) {
+  std::vector<std::unique_ptr<Loss>> terms;
+  for (const Spec& spec : parse_specs(text)) {
+    terms.push_back(make_from_registry<Loss>(loss_registry(), spec));
+  }
+  if (terms.empty()) fail<ConfigError>("a method needs a loss; with --select none nothing moves");
+  if (terms.size() == 1) return std::move(terms.front());
+  return std::make_unique<SumLoss>(std::move(terms));
 }
 
 }  // namespace gala

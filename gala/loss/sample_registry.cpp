@@ -1,3 +1,7 @@
+#include <ATen/ATen.h>
+
+#include "gala/loss/certain.h"
+#include "gala/loss/deyo.h"
 #include "gala/loss/diverse_certain.h"
 #include "gala/loss/eta.h"
 #include "gala/loss/sample_rule.h"
@@ -10,9 +14,17 @@ constexpr RegistryEntry<SampleRule> kSampleRules[] = {
         "eta", "images the network is sure of and that are not like earlier ones (ETA, EATA)"),
     registry_entry<SampleRule, DiverseCertainRule>(
         "diverse_certain", "by diversity and certainty; the less diverse half is left out (ROID)"),
+    registry_entry<SampleRule, CertainRule>("certain", "images of little entropy, all alike (SAR)"),
+    registry_entry<SampleRule, DeyoRule>(
+        "deyo", "images of little entropy whose label needs their shape (DeYO; --view patches)"),
 };
 
 }  // namespace
+
+at::Tensor only_allowed(const at::Tensor& kept, const SampleInput& input) {
+  return input.allowed.defined() ? at::where(input.allowed.ne(0), kept, at::zeros_like(kept))
+                                 : kept;
+}
 
 std::span<const RegistryEntry<SampleRule>> sample_rule_registry() {
   return kSampleRules;

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -11,6 +12,14 @@
 
 namespace gala {
 
+/// What a rule decides by.
+struct SampleInput {
+  const Output& output;     ///< the adapting network's answers
+  at::Tensor allowed = {};  ///< [N], 0 where an image cannot count any more; undefined: all can
+  /// The network's answers, without gradient, to the images of these numbers as `--view` shows them.
+  std::function<Output(const at::Tensor& rows)> look_again = {};
+};
+
 /// Says how much each image of a batch counts in the loss: filters (weights of 0 and 1) and weights.
 class SampleRule : public Part {
  public:
@@ -19,10 +28,16 @@ class SampleRule : public Part {
   /// Weights [N], without gradient, on the device of the logits. Terms over single
   /// images are multiplied by them and divided as without them, by the batch or the confident images;
   /// a rule that wants the mean over the images it keeps scales its weights so.
-  /// Where all weights are zero, the step is left out. Part of a captured pass: no boolean indexing and
-  /// no look at values. A batch that is not finite must leave what it remembers as it was.
-  virtual at::Tensor weigh(const Output& output) = 0;
+  /// Where all weights are zero, the step is left out. Part of a captured pass, but where it looks again:
+  /// no boolean indexing and no look at values. A batch that is not finite must leave what it remembers
+  /// as it was.
+  virtual at::Tensor weigh(const SampleInput& input) = 0;
+  /// Whether it looks again: then there must be a view, and the pass is not captured.
+  virtual bool looks_again() const { return false; }
 };
+
+/// `kept` [N] of 0 or 1 without those that are not allowed.
+at::Tensor only_allowed(const at::Tensor& kept, const SampleInput& input);
 
 std::span<const RegistryEntry<SampleRule>> sample_rule_registry();
 std::unique_ptr<SampleRule> make_sample_rule(const Spec& spec);

@@ -12,6 +12,14 @@ Output ChainModel::forward(const at::Tensor& images, bool update_statistics) {
   return run(0, images.contiguous(memory_format()), {norm_mode_, update_statistics});
 }
 
+Output ChainModel::forward_counted(const at::Tensor& images, std::int64_t counted) {
+  check_images(images);
+  Output output = run(0, images.contiguous(memory_format()), {norm_mode_, false, counted});
+  output.features = output.features.narrow(0, 0, counted);
+  output.logits = output.logits.narrow(0, 0, counted);
+  return output;
+}
+
 Output ChainModel::forward_again(const Output& before, const at::Tensor& images, int first_stage) {
   if (before.stage_inputs.empty()) return forward(images, /*update_statistics=*/false);
   const int stage = std::min(first_stage, stages());

@@ -29,6 +29,7 @@ struct Convolution {
 struct NormPass {
   NormMode mode;
   bool update_statistics = true;
+  std::int64_t counted = 0;  ///< only the first so many images make the batch's statistics; 0: all
 };
 
 /// Batch normalisation over [N, C, H, W].

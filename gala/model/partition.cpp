@@ -80,7 +80,7 @@ std::vector<Parameter*> adapted_parameters(Model& model, const ParameterFilter& 
     if (parameter.in_head() && (!filter.head || granularity == Granularity::kBlock)) continue;
     if (parameter.kind == ModuleKind::kNorm ? !filter.norms : !filter.others) continue;
     if (!filter.include.empty() && !fits_any(parameter, filter.include)) continue;
-    if (fits_any(parameter, filter.exclude)) continue;
+    if (fits_any(parameter, filter.exclude) || fits_any(parameter, filter.skip)) continue;
     passed.push_back(&parameter);
   }
   if (passed.empty()) {

@@ -4,14 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "gala/base/compiler.h"
 #include "gala/layer/lanes.h"
 #include "gala/layer/layer_sums.h"
-
-#ifdef __CUDACC__
-#define GALA_ON_BOTH __host__ __device__
-#else
-#define GALA_ON_BOTH
-#endif
 
 namespace gala {
 

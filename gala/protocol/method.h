@@ -1,5 +1,5 @@
 #pragma once
-#include "gala/adapt/method_options.h"
+#include "gala/method/method_options.h"
 #include "gala/model/model.h"
 #include "gala/protocol/plan.h"
 #include "gala/protocol/protocol.h"

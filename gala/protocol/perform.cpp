@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "gala/adapt/answer_loop.h"
+#include "gala/adapt/source_images.h"
 #include "gala/base/interrupt.h"
 #include "gala/base/stopwatch.h"
 #include "gala/data/augment.h"
@@ -120,7 +121,10 @@ void Performance::adapt(Performed& performed) {
   Record& record = performed.record;
   const Stream stream = make_stream(Spec::parse(run_.spec.stream), run_.bed->target,
                                     static_cast<std::uint64_t>(run_.spec.seed));
-  Adapter adapter(*model_, run_.spec, {.run = run_.key});
+  Adapter adapter(
+      *model_, run_.spec,
+      {.run = run_.key,
+       .source_images = open_source_images(run_.source_data, *model_, run_.spec.batch_size)});
   Gatherer gatherer(stream, adapter, run_.trace);
   Loader loader(stream, model_->preprocessing(), loader_options());
   const auto take = [&](const Answered& answered) {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "gala/adapt/method_options.h"
 #include "gala/base/problems.h"
+#include "gala/method/method_options.h"
 #include "gala/model/precision.h"
 #include "gala/protocol/record.h"
 
@@ -25,6 +25,7 @@ struct RunRequest {
   bool restart_at_borders = false;
   Precision precision = Precision::kFloat32;
   bool trace = false;
+  std::string recipe;                         ///< a method by its name; `method` stands over it
   std::map<std::string, std::string> method;  ///< the options of MethodOptions that it names
   std::int64_t seed = 0;                      ///< that of the method, for what else is drawn
 
@@ -42,6 +43,7 @@ struct RunRequest {
            "back to the source where a domain ends");
     option("precision", &RunRequest::precision, "arithmetic");
     option("trace", &RunRequest::trace, "keep the cosines of every step");
+    option("method", &RunRequest::recipe, "a method by its name: see `gala list methods`");
   }
 };
 

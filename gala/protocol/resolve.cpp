@@ -3,12 +3,22 @@
 #include <algorithm>
 
 #include "gala/data/class_check.h"
+#include "gala/data/data_paths.h"
 #include "gala/data/stream.h"
 
 namespace gala {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Puts the relative folders of a spec below `root`.
+Spec with_root(Spec spec, std::span<const std::string_view> paths, const fs::path& root) {
+  for (const std::string_view name : paths) {
+    const std::string* value = spec.find(name);
+    if (value && !value->empty()) spec.set(name, (root / *value).lexically_normal().string());
+  }
+  return spec;
+}
 
 /// What a protocol spec opened.
 struct OpenBed {
@@ -29,6 +39,13 @@ std::string backbone_name(const Spec& network) {
   if (network.name.starts_with("resnext")) return "ResNeXt-" + network.name.substr(7);
   if (network.name.starts_with("resnet")) return "ResNet-" + network.name.substr(6);
   return network.name;
+}
+
+/// "entropy+consistency"
+std::string names_of(const std::vector<Spec>& specs) {
+  std::vector<std::string> names;
+  for (const Spec& spec : specs) names.push_back(spec.name);
+  return fmt::format("{}", fmt::join(names, "+"));
 }
 
 /// The run's stream, with borders as `restart_at_borders` wants them.
@@ -155,6 +172,11 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
   for (const BatchSpan& batch : batches) run.images += batch.size;
 
   static_cast<MethodOptions&>(run.spec) = method.options;
+  if (!method.options.source_data.empty()) {
+    const Spec data = Spec::parse(method.options.source_data);
+    run.spec.source_data = without_paths(data, data_paths(data.name)).to_string();
+    run.source_data = with_root(data, data_paths(data.name), root_).to_string();
+  }
   run.spec.protocol = open.bed->protocol.to_string();
   run.spec.model = run.source.network.to_string();
   run.spec.training = run.source.identity;
@@ -174,7 +196,7 @@ ReadyRun Resolver::resolve(const PlannedRun& planned) {
     // What is repeated with another seed is another trial.
     run.labels.trial = open.bed->environment.empty() ? request.seed : open.bed->trial;
   }
-  run.labels.loss = run.idle ? "" : Spec::parse(run.spec.loss).name;
+  run.labels.loss = run.idle ? "" : names_of(parse_specs(run.spec.loss));
   if (run.idle) run.labels.hyper.clear();
   return run;
 }
@@ -216,11 +238,8 @@ void Resolver::explain(Problems& problems) const {
 }  // namespace
 
 Spec below_root(Spec spec, const fs::path& root) {
-  for (const std::string_view name : protocol_paths(spec.name)) {
-    const std::string* value = spec.find(name);
-    if (value && !value->empty()) spec.set(name, (root / *value).lexically_normal().string());
-  }
-  return spec;
+  const auto paths = protocol_paths(spec.name);
+  return with_root(std::move(spec), paths, root);
 }
 
 std::vector<ReadyRun> resolve(const ExperimentPlan& plan, const fs::path& root,

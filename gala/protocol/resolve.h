@@ -22,7 +22,8 @@ struct ReadyRun {
   std::string data_hash;
   std::shared_ptr<const TestBed> bed;
   SourceModel source;
-  bool idle = false;  ///< nothing ever moves
+  std::string source_data = {};  ///< spec.source_data, with its folders
+  bool idle = false;             ///< nothing ever moves
   bool trace = false;
   std::int64_t images = 0;                 ///< that are answered
   std::int64_t batches = 0;                ///< in which they come

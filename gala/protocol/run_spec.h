@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "gala/adapt/method_options.h"
+#include "gala/method/method_options.h"
 
 namespace gala {
 

@@ -5,6 +5,7 @@
 #include "gala/select/gala.h"
 #include "gala/select/none.h"
 #include "gala/select/norm_affine.h"
+#include "gala/select/probed.h"
 #include "gala/select/random.h"
 #include "gala/select/selector.h"
 
@@ -29,6 +30,9 @@ constexpr Entry kSelectors[] = {
     line<AutoRgnSelector>("auto_rgn", "layers by their relative gradient norm"),
     line<AutoSnrSelector>("auto_snr", "layers whose gradient has a high signal-to-noise ratio"),
     line<NormAffineSelector>("norm_affine", "scale and shift of norm layers (with entropy: Tent)"),
+    line<PalmSelector>("palm",
+                       "layers that an unsure answer hardly moves, by how unsteady they are"),
+    line<LawSelector>("law", "layers by their Fisher information so far"),
 };
 
 }  // namespace

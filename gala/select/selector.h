@@ -27,6 +27,7 @@ struct Proposal {
   const ArenaLayout& layout;
   GradientPointers gradients;
   Workspace& workspace;
+  std::span<const double> probed = {};  ///< by layer: what the selector's probe found
 };
 
 /// Decides how far each layer moves at a step.
@@ -51,6 +52,8 @@ class Selector {
   virtual Window window() const { return {}; }
   /// The granularity used when the user names none.
   virtual Granularity default_granularity() const { return Granularity::kModule; }
+  /// The spec of the probe that it chooses by; one without a name: none.
+  virtual Spec probe() const { return {}; }
   /// Takes out of the filter what this selector never moves.
   virtual void restrict(ParameterFilter&) const {}
 

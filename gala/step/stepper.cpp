@@ -48,7 +48,8 @@ void Stepper::measure(GradientPointers gradients, const float* loss, double* tab
   optimizer_->measure(gradients, loss, displacement_->view(), table);
 }
 
-StepRecord Stepper::move(GradientPointers gradients, double loss, std::span<const LayerSums> sums) {
+StepRecord Stepper::move(GradientPointers gradients, double loss, std::span<const LayerSums> sums,
+                         std::span<const double> probed) {
   StepRecord record;
   record.step = clock_.step;
   record.window_step = clock_.window_step;
@@ -59,8 +60,9 @@ StepRecord Stepper::move(GradientPointers gradients, double loss, std::span<cons
   if (record.refused) return record;
 
   Stopwatch watch;
-  const std::vector<double> weights = selector_->select(
-      {layers_, sums, clock_, optimizer_->learning_rate(), layout_, gradients, *workspace_});
+  const std::vector<double> weights =
+      selector_->select({layers_, sums, clock_, optimizer_->learning_rate(), layout_, gradients,
+                         *workspace_, probed});
   check_weights(weights, layers_.size());
   record.times.select = watch.lap();
   optimizer_->apply(gradients, displacement_->view(), weights);

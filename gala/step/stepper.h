@@ -45,7 +45,9 @@ class Stepper {
   void measure(GradientPointers gradients, const float* loss, double* table);
   /// Chooses and moves, by sums that `measure` made and the host waited for. Where the loss, a
   /// gradient or an update is not finite, the step is refused: no parameter moves.
-  StepRecord move(GradientPointers gradients, double loss, std::span<const LayerSums> sums);
+  /// `probed` is what the selector's probe found, by layer, where it has one.
+  StepRecord move(GradientPointers gradients, double loss, std::span<const LayerSums> sums,
+                  std::span<const double> probed = {});
 
   /// In place of `move` where there is nothing to learn from: no parameter moves, and the step does not
   /// count. What `measure` was given as a loss must not have been finite, so that no moment moved.
@@ -58,6 +60,8 @@ class Stepper {
   bool can_be_captured() const { return optimizer_->can_be_captured(); }
   /// True when no layer ever moves.
   bool idle() const { return selector_->idle(); }
+  /// The spec of the probe that the selector chooses by; one without a name: none.
+  Spec probe() const { return selector_->probe(); }
 
   const ArenaLayout& layout() const { return layout_; }
   const LayerPartition& layers() const { return layers_; }

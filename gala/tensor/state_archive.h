@@ -22,6 +22,8 @@ class StateArchive : public Archive {
   Memory make_buffer() override;
   /// A tensor of any shape, which loading does not change.
   void tensor(const std::string& name, at::Tensor& tensor);
+  /// Zeros in the arena's layout, for a part that is given more than it holds.
+  at::Tensor make_tensor() const { return arena_.make_buffer(); }
   /// Device and type of the parameters.
   at::TensorOptions options() const { return arena_.values().options(); }
 

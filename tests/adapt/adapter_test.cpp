@@ -234,7 +234,7 @@ TEST(Adapter, TakesPartsOfOnesOwn) {
   };
   auto model = toy_model();
   Adapter adapter(*model, {.guard = "off"},
-                  {.parts = {.loss = std::make_unique<EntropyLoss>(NoOptions{}),
+                  {.parts = {.loss = std::make_unique<EntropyLoss>(EntropyLoss::Options{}),
                              .optimizer = std::make_unique<Adam>(Adam::Options{}),
                              .selector = std::make_unique<First>()}});
   adapter.answer(toy_images(1));
@@ -251,7 +251,8 @@ at::Tensor toy_start(const MethodOptions& options) {
 /// Lets every second image count, twice: the mean is then over those.
 class EverySecond : public SampleRule {
  public:
-  at::Tensor weigh(const Output& output) override {
+  at::Tensor weigh(const SampleInput& input) override {
+    const Output& output = input.output;
     at::Tensor weights =
         at::zeros({output.logits.size(0)}, output.logits.options().requires_grad(false));
     weights.slice(0, 0, weights.size(0), 2).fill_(2);
@@ -366,7 +367,8 @@ TEST(Adapter, DoesWhatIsToBeDoneAfterEveryStep) {
 /// The last class always wins.
 class LastClass : public Readout {
  public:
-  at::Tensor correct(const at::Tensor& logits) override {
+  at::Tensor correct(const Output& output) override {
+    const at::Tensor& logits = output.logits;
     at::Tensor answer = logits.clone();
     answer.select(1, answer.size(1) - 1).fill_(100);
     return answer;
@@ -395,8 +397,9 @@ TEST(Adapter, RefusesALossWhoseNeedsNobodyMeets) {
     LossNeeds needs() const override { return {.teacher = true}; }
   };
   auto model = toy_model();
-  EXPECT_THROW(Adapter(*model, {}, {.parts = {.loss = std::make_unique<Pupil>(NoOptions{})}}),
-               ConfigError);
+  EXPECT_THROW(
+      Adapter(*model, {}, {.parts = {.loss = std::make_unique<Pupil>(EntropyLoss::Options{})}}),
+      ConfigError);
 }
 
 TEST(Adapter, RefusesWeightsThatAreNoNumbers) {

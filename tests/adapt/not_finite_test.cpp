@@ -237,7 +237,7 @@ TEST(NotFinite, AnUpdateThatIsNotFiniteIsRefused) {
   class Steep : public Loss {
    public:
     LossTerms evaluate(const LossInput& input) const override {
-      LossTerms terms = EntropyLoss(NoOptions{}).evaluate(input);
+      LossTerms terms = EntropyLoss(EntropyLoss::Options{}).evaluate(input);
       terms.value = terms.value * 1e6;
       return terms;
     }

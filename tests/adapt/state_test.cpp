@@ -118,12 +118,12 @@ TEST(State, OfPartsOfOnesOwnIsNotResumedByOthers) {
                                      AdapterSetup{.parts = {.loss = std::move(loss)}});
   };
   auto model = toy_model(), twin = toy_model(), third = toy_model(), fourth = toy_model();
-  const auto entropy = made(*model, make_loss(Spec::parse("entropy")));
+  const auto entropy = made(*model, make_loss("entropy"));
   entropy->answer(toy_images(1));
   const State state = entropy->save();
   EXPECT_THROW(Adapter(*twin, {}).load(state), Error) << "the options' own loss is another";
-  EXPECT_THROW(made(*third, make_loss(Spec::parse("shot")))->load(state), Error);
-  EXPECT_NO_THROW(made(*fourth, make_loss(Spec::parse("entropy")))->load(state));
+  EXPECT_THROW(made(*third, make_loss("shot"))->load(state), Error);
+  EXPECT_NO_THROW(made(*fourth, make_loss("entropy"))->load(state));
 }
 
 TEST(StateFile, HoldsNamesThatAreNotUtf8) {

@@ -56,6 +56,19 @@ TEST(Spec, ExplainsACommaInAValue) {
   EXPECT_EQ(said("folder:path").find("double quotes"), std::string::npos);
 }
 
+TEST(Specs, AreWrittenWithPlusSignsBetweenThem) {
+  const std::vector<Spec> both = parse_specs("restore:share=1e+5+ensemble:source=0.5");
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(*both[0].find("share"), "1e+5");
+  EXPECT_EQ(both[1].name, "ensemble");
+  EXPECT_EQ(parse_specs(to_string(both)), both);
+  EXPECT_EQ(parse_specs("a:b=\"x+y\"").size(), 1u);
+  EXPECT_TRUE(parse_specs("none").empty());
+  EXPECT_EQ(to_string(std::vector<Spec>{}), "none");
+  EXPECT_THROW(parse_specs("a++b"), ConfigError);
+  EXPECT_THROW(parse_specs("+b"), ConfigError);
+}
+
 TEST(Nearest, FindsATypoAndNothingForNonsense) {
   EXPECT_EQ(nearest("treshold", {"window", "threshold"}), "threshold");
   EXPECT_EQ(nearest("zzzzzzzzzz", {"window", "threshold"}), "");

@@ -42,6 +42,7 @@ class CommittedPlans : public RunCommand {
     for (const char* name : {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog",
                              "horse", "ship", "truck"}) {
       write_png(fmt::format("world/data/cifar10/test/{}/0.png", name), seed++);
+      write_png(fmt::format("world/data/cifar10/train/{}/0.png", name), seed++);
     }
     for (int i = 0; i < 100; ++i) {
       write_png(fmt::format("world/data/cifar100/test/class{:02}/0.png", i), seed++);

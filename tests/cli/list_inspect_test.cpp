@@ -1,14 +1,15 @@
 #include <set>
 
-#include "gala/adapt/after_step.h"
-#include "gala/adapt/readout.h"
 #include "gala/data/dataset.h"
 #include "gala/data/stream.h"
 #include "gala/loss/loss.h"
 #include "gala/loss/sample_rule.h"
+#include "gala/method/after_step.h"
+#include "gala/method/readout.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
 #include "gala/select/selector.h"
+#include "gala/view/view.h"
 #include "tests/cli/run_gala.h"
 
 namespace gala::test {
@@ -38,6 +39,7 @@ TEST_F(List, NamesEveryEntryOfEveryRegistryAsJson) {
       {"selectors", names_of(selector_registry())},
       {"optimizers", names_of(optimizer_registry())},
       {"models", names_of(model_registry())},
+      {"views", names_of(view_registry())},
       {"norms", {"source", "batch", "blend", "running"}},
       {"guards", {"off", "warn", "stop", "rollback"}},
       {"datasets", names_of(data_registry())},

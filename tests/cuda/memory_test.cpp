@@ -86,7 +86,7 @@ class CountingLoss : public Loss {
 
  private:
   int& count_;
-  std::unique_ptr<Loss> inner_ = make_loss(Spec::parse("shot"));
+  std::unique_ptr<Loss> inner_ = make_loss("shot");
 };
 
 /// All memory but a little is taken away before a pass is to be recorded; a little more each time, so that

@@ -31,7 +31,7 @@ Evaluation evaluate(const std::string& spec, const at::Tensor& logits,
 
 std::string message_of(const std::string& spec) {
   try {
-    make_loss(Spec::parse(spec));
+    make_loss(spec);
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -201,10 +201,10 @@ TEST(Losses, CarryNotANumberThrough) {
 }
 
 TEST(Losses, SayWhetherTheHeadAdapts) {
-  EXPECT_TRUE(make_loss(Spec::parse("pseudo_label"))->adapts_head());
-  EXPECT_TRUE(make_loss(Spec::parse("entropy"))->adapts_head());
-  EXPECT_FALSE(make_loss(Spec::parse("shot"))->adapts_head());
-  EXPECT_FALSE(make_loss(Spec::parse("information_maximisation"))->adapts_head());
+  EXPECT_TRUE(make_loss("pseudo_label")->adapts_head());
+  EXPECT_TRUE(make_loss("entropy")->adapts_head());
+  EXPECT_FALSE(make_loss("shot")->adapts_head());
+  EXPECT_FALSE(make_loss("information_maximisation")->adapts_head());
 }
 
 TEST(Losses, RefuseOptionsOutOfRange) {
@@ -228,10 +228,94 @@ TEST(Losses, RefuseUnknownWords) {
   EXPECT_EQ(
       message_of("pseudolabel"),
       "unknown loss \"pseudolabel\" (did you mean \"pseudo_label\"? known: pseudo_label, shot, "
-      "information_maximisation, entropy, generalised_cross_entropy, soft_likelihood_ratio)");
+      "information_maximisation, entropy, generalised_cross_entropy, soft_likelihood_ratio, "
+      "consistency, teacher_cross_entropy)");
   EXPECT_EQ(message_of("shot:thea=1"),
             "loss shot has no option \"thea\" (did you mean \"theta\"? known: beta, theta)");
   EXPECT_NE(message_of("entropy:beta=0.9"), "no error");
+}
+
+/// -Σ p log q of two rows of logits.
+double cross_of(const at::Tensor& p, const at::Tensor& q) {
+  double sum = 0;
+  const at::Tensor probability = p.softmax(0), log_q = q.log_softmax(0);
+  for (std::int64_t c = 0; c < p.size(0); ++c) {
+    sum -= probability[c].item<double>() * log_q[c].item<double>();
+  }
+  return sum;
+}
+
+TEST(Consistency, ComparesTheTwoAnswersOfImagesThatWereSeenTwice) {
+  at::manual_seed(6);
+  const at::Tensor clean = at::randn({5, 3}, at::kDouble).requires_grad_();
+  const at::Tensor again = at::randn({2, 3}, at::kDouble).requires_grad_();
+  const at::Tensor weights = at::tensor({0.0, 2.0, 0.0, 0.0, 3.0}, at::kDouble);
+  const Output student{{}, clean}, view{{}, again};
+  const LossInput input{
+      .student = student, .view = &view, .weights = weights, .rows = at::tensor({1, 4})};
+  const auto loss = make_loss("consistency:weight=0.5");
+  EXPECT_EQ(loss->needs().view, SecondLook::kCounted);
+  const LossTerms terms = loss->evaluate(input);
+  const auto both = [&](int n, int k) {
+    return 0.5 * cross_of(clean[n], again[k]) + 0.5 * cross_of(again[k], clean[n]);
+  };
+  EXPECT_NEAR(terms.value.item<double>(), 0.5 * (2 * both(1, 0) + 3 * both(4, 1)) / 5, 1e-9);
+  terms.value.backward();
+  EXPECT_GT(clean.grad()[1].abs().max().item<double>(), 0);
+  EXPECT_GT(again.grad()[1].abs().max().item<double>(), 0);
+  EXPECT_EQ(clean.grad()[0].abs().max().item<double>(), 0);
+}
+
+TEST(Consistency, IsWeighedByTheNumberOfClasses) {
+  const at::Tensor clean = at::randn({4, 3}, at::kDouble), again = at::randn({4, 3}, at::kDouble);
+  const Output student{{}, clean}, view{{}, again};
+  const auto loss = make_loss("consistency:form=cross_entropy,per_class=0.01,all=yes");
+  EXPECT_EQ(loss->needs().view, SecondLook::kAll);
+  double expected = 0;
+  for (int n = 0; n < 4; ++n) expected += 0.03 * cross_of(clean[n], again[n]) / 4;
+  EXPECT_NEAR(loss->evaluate({.student = student, .view = &view}).value.item<double>(), expected,
+              1e-9);
+  EXPECT_NE(message_of("consistency:weight=-1"), "no error");
+}
+
+TEST(TeacherCrossEntropy, ComparesWithTheTeacher) {
+  const at::Tensor student_logits = at::randn({4, 3}, at::kDouble);
+  const at::Tensor teacher_logits = at::randn({4, 3}, at::kDouble);
+  const Output student{{}, student_logits}, teacher{{}, teacher_logits};
+  const auto loss = make_loss("teacher_cross_entropy");
+  EXPECT_TRUE(loss->needs().teacher);
+  double expected = 0;
+  for (int n = 0; n < 4; ++n) expected += cross_of(teacher_logits[n], student_logits[n]) / 4;
+  const LossInput input{.student = student, .teacher = &teacher};
+  EXPECT_NEAR(loss->evaluate(input).value.item<double>(), expected, 1e-9);
+}
+
+TEST(Entropy, CanKeepToImagesItIsSureOf) {
+  const at::Tensor logits = mixed_logits();
+  double sum = 0, kept = 0;
+  for (int n = 0; n < 12; ++n) {
+    const double entropy = cross_of(logits[n], logits[n]);
+    if (entropy < 0.4) sum += entropy, ++kept;
+  }
+  ASSERT_GT(kept, 1);
+  ASSERT_LT(kept, 12);
+  const Evaluation found = evaluate("entropy:below=0.4", logits);
+  EXPECT_NEAR(found.value, sum / kept, 1e-9);
+  EXPECT_EQ(found.confident, kept);
+  EXPECT_EQ(evaluate("entropy:below=1e-9", logits).value, 0);
+}
+
+TEST(Losses, AddUp) {
+  const at::Tensor logits = mixed_logits();
+  const Evaluation one = evaluate("shot", logits),
+                   other = evaluate("soft_likelihood_ratio", logits);
+  const Evaluation sum = evaluate("shot+soft_likelihood_ratio", logits);
+  EXPECT_NEAR(sum.value, one.value + other.value, 1e-9);
+  EXPECT_TRUE(at::allclose(sum.gradient, one.gradient + other.gradient));
+  EXPECT_EQ(sum.confident, one.confident);
+  EXPECT_FALSE(make_loss("shot+entropy")->adapts_head());
+  EXPECT_NE(message_of("shot+nothing"), "no error");
+  EXPECT_NE(message_of("none"), "no error");
 }
 
 }  // namespace

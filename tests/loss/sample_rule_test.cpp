@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "gala/base/error.h"
@@ -86,7 +87,7 @@ TEST(EtaRule, IsThePublishedFilter) {
   for (int batch = 0; batch < 6; ++batch) {
     const at::Tensor logits = at::randn({12, 5}) * 3;
     const Row expected = eta_by_hand(softmax_rows(logits), 0.6, 0.7, mean);
-    expect_weights(rule->weigh({.features = {}, .logits = logits}), expected);
+    expect_weights(rule->weigh({Output{{}, logits}}), expected);
     for (const double weight : expected) ++(weight > 0 ? kept : left_out);
   }
   EXPECT_GT(kept, 5);
@@ -97,10 +98,9 @@ TEST(EtaRule, LearnsNothingFromABatchInWhichNoneCounts) {
   const auto rule = make_sample_rule("eta"), twin = make_sample_rule("eta");
   at::manual_seed(4);
   const at::Tensor sure = at::randn({8, 5}) * 8, unsure = at::zeros({4, 5});
-  const at::Tensor none = rule->weigh({.features = {}, .logits = unsure});
+  const at::Tensor none = rule->weigh({Output{{}, unsure}});
   EXPECT_TRUE(none.eq(0).all().item<bool>());
-  EXPECT_TRUE(rule->weigh({.features = {}, .logits = sure})
-                  .equal(twin->weigh({.features = {}, .logits = sure})));
+  EXPECT_TRUE(rule->weigh({Output{{}, sure}}).equal(twin->weigh({Output{{}, sure}})));
 }
 
 TEST(DiverseCertainRule, IsThePublishedWeighting) {
@@ -126,7 +126,7 @@ TEST(DiverseCertainRule, IsThePublishedWeighting) {
     for (std::size_t n = 0; n < 10; ++n) {
       expected.push_back(diversity[n] < middle ? 0 : std::exp(diversity[n] * certainty[n] * 3));
     }
-    expect_weights(rule->weigh({.features = {}, .logits = logits}), expected);
+    expect_weights(rule->weigh({Output{{}, logits}}), expected);
     for (std::size_t c = 0; c < 5; ++c) {
       double share = 0;
       for (const Row& p : answers) share += p[c] / 10;
@@ -140,10 +140,10 @@ TEST(SampleRules, ForgetWhenReset) {
     const auto rule = make_sample_rule(spec);
     at::manual_seed(6);
     const at::Tensor first = at::randn({10, 5}) * 3, second = at::randn({10, 5}) * 3;
-    const at::Tensor before = rule->weigh({.features = {}, .logits = first});
-    rule->weigh({.features = {}, .logits = second});
+    const at::Tensor before = rule->weigh({Output{{}, first}});
+    rule->weigh({Output{{}, second}});
     rule->reset();
-    EXPECT_TRUE(rule->weigh({.features = {}, .logits = first}).equal(before)) << spec;
+    EXPECT_TRUE(rule->weigh({Output{{}, first}}).equal(before)) << spec;
   }
 }
 
@@ -155,13 +155,13 @@ TEST(SampleRules, AreNotSpoiltByABatchThatIsNotFinite) {
     at::Tensor broken = second.clone();
     broken[3][2] = std::nan("");
     for (SampleRule* each : {rule.get(), twin.get()}) {
-      each->weigh({.features = {}, .logits = first});
+      each->weigh({Output{{}, first}});
     }
-    rule->weigh({.features = {}, .logits = broken});
-    const at::Tensor found = rule->weigh({.features = {}, .logits = second});
+    rule->weigh({Output{{}, broken}});
+    const at::Tensor found = rule->weigh({Output{{}, second}});
     EXPECT_TRUE(at::isfinite(found).all().item<bool>()) << spec;
     if (std::string(spec) == "diverse_certain") {
-      EXPECT_TRUE(found.equal(twin->weigh({.features = {}, .logits = second})));
+      EXPECT_TRUE(found.equal(twin->weigh({Output{{}, second}})));
     }
   }
 }
@@ -171,6 +171,57 @@ TEST(SampleRules, RefuseOptionsOutOfRange) {
                            "diverse_certain:keep=2", "etta"}) {
     EXPECT_THROW(make_sample_rule(spec), ConfigError) << spec;
   }
+}
+
+TEST(Certain, CountsImagesOfLittleEntropyAlike) {
+  at::manual_seed(3);
+  const at::Tensor logits = at::randn({20, 5}) * 3;
+  const std::vector<Row> answers = softmax_rows(logits);
+  Row allowed(20, 1.0), expected(20, 0.0);
+  for (const int n : {0, 3, 4, 11}) allowed[n] = 0;
+  double kept = 0;
+  for (std::size_t n = 0; n < 20; ++n) {
+    expected[n] = allowed[n] != 0 && entropy(answers[n]) < 0.5 * std::log(5.0);
+    kept += expected[n];
+  }
+  ASSERT_GT(kept, 3);
+  for (double& weight : expected) weight *= 20 / kept;
+  expect_weights(make_sample_rule("certain:margin=0.5")
+                     ->weigh({Output{{}, logits}, at::tensor(allowed, at::kDouble)}),
+                 expected);
+}
+
+/// The published program asks the network again only about the images of low entropy.
+TEST(Deyo, CountsImagesWhoseLabelFallsWithTheirShape) {
+  at::manual_seed(4);
+  const at::Tensor logits = at::randn({30, 4}) * 3, otherwise = at::randn({30, 4}) * 3;
+  const std::vector<Row> answers = softmax_rows(logits), shuffled = softmax_rows(otherwise);
+  const auto rule = make_sample_rule("deyo:margin=0.5,drop=0.2");
+  EXPECT_TRUE(rule->looks_again());
+  Row expected(30, 0.0);
+  std::vector<std::int64_t> sure;
+  double kept = 0;
+  for (std::size_t n = 0; n < 30; ++n) {
+    if (!(entropy(answers[n]) < 0.5 * std::log(4.0))) continue;
+    sure.push_back(static_cast<std::int64_t>(n));
+    const auto label = std::max_element(answers[n].begin(), answers[n].end()) - answers[n].begin();
+    const double fall = answers[n][label] - shuffled[n][label];
+    if (!(fall > 0.2)) continue;
+    expected[n] = 1 / std::exp(entropy(answers[n]) - 0.4 * std::log(4.0)) + 1 / std::exp(-fall);
+    ++kept;
+  }
+  ASSERT_GT(kept, 2);
+  ASSERT_LT(kept, static_cast<double>(sure.size()));
+  for (double& weight : expected) weight *= 30 / kept;
+  const auto look = [&](const at::Tensor& rows) {
+    EXPECT_TRUE(at::equal(rows, at::tensor(sure)));
+    return Output{{}, otherwise.index_select(0, rows)};
+  };
+  expect_weights(rule->weigh({Output{{}, logits}, {}, look}), expected);
+  EXPECT_EQ(rule->weigh({Output{{}, logits * 1e-3}, {}, look}).abs().max().item<double>(), 0);
+  EXPECT_THROW(make_sample_rule("deyo:drop=1"), ConfigError);
+  EXPECT_THROW(make_sample_rule("deyo:margin=0"), ConfigError);
+  EXPECT_THROW(make_sample_rule("certain:margin=0"), ConfigError);
 }
 
 }  // namespace

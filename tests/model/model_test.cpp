@@ -194,6 +194,32 @@ TEST(Forward, UsesWhatLiesInTheSlots) {
   EXPECT_FALSE(model->forward(batch).logits.allclose(before, 1e-3, 1e-3));
 }
 
+/// Images behind the counted ones leave no trace, not in the gradients either.
+TEST(Forward, CountsTheFirstImagesAlone) {
+  for (const char* spec : {kSmall, "resnet18:classes=5"}) {
+    for (const char* norm : {"source", "batch", "blend:weight=0.4", "running"}) {
+      auto model = make(spec);
+      model->set_norm_mode(NormMode::parse(norm));
+      for (Parameter& parameter : model->parameters()) parameter.value.requires_grad_();
+      const auto gradient = [&](const Output& output) {
+        output.logits.square().mean().backward();
+        at::Tensor& first = model->parameters().front().value;
+        const at::Tensor found = first.grad().clone();
+        for (Parameter& parameter : model->parameters()) parameter.value.mutable_grad().reset();
+        return found;
+      };
+      const at::Tensor all = images(7, 32, 32);
+      const Output alone = model->forward(all.narrow(0, 0, 4), /*update_statistics=*/false);
+      const Output counted = model->forward_counted(all, 4);
+      EXPECT_TRUE(at::allclose(alone.logits, counted.logits, 1e-4, 1e-5)) << spec << ' ' << norm;
+      EXPECT_TRUE(at::allclose(alone.features, counted.features, 1e-4, 1e-5))
+          << spec << ' ' << norm;
+      EXPECT_TRUE(at::allclose(gradient(alone), gradient(counted), 1e-3, 1e-5))
+          << spec << ' ' << norm;
+    }
+  }
+}
+
 TEST(Forward, MovesStatisticsOnceABatchInRunningMode) {
   const at::NoGradGuard no_grad;
   const auto model = make(kSmall);

@@ -52,7 +52,7 @@ nlohmann::json documented_record() {
 TEST(Record, TheDocumentedOneIsOfOurMaking) {
   const Record record = Record::from_json(documented_record());
   EXPECT_EQ(run_key(record.spec, record.data_hash), record.key);
-  EXPECT_NO_THROW(make_loss(Spec::parse(record.spec.loss)));
+  EXPECT_NO_THROW(make_loss(record.spec.loss));
   EXPECT_NO_THROW(make_optimizer(Spec::parse(record.spec.optimizer)));
   EXPECT_NO_THROW(make_selector(Spec::parse(record.spec.select), 0));
 }

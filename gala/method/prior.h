@@ -1,5 +1,5 @@
 #pragma once
-#include "gala/adapt/readout.h"
+#include "gala/method/readout.h"
 
 namespace gala {
 
@@ -10,7 +10,7 @@ class PriorReadout : public Readout {
  public:
   using Options = NoOptions;
   explicit PriorReadout(const Options&) {}
-  at::Tensor correct(const at::Tensor& logits) override;
+  at::Tensor correct(const Output& output) override;
 };
 
 }  // namespace gala

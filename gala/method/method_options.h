@@ -31,6 +31,16 @@ constexpr std::array<std::string_view, 3> enum_names(HeadRule) {
   return {"auto", "adapt", "freeze"};
 }
 
+/// Who answers.
+enum class AnswerWith {
+  kStudent,  ///< the network that adapts
+  kTeacher,
+  kSum  ///< of the logits of both
+};
+constexpr std::array<std::string_view, 3> enum_names(AnswerWith) {
+  return {"student", "teacher", "sum"};
+}
+
 /// How to adapt. This is the only description there is: the flags of the command line, the keys of
 /// plans, the specs and keys of records, saved states and help all visit it. A new option is a member and
 /// a line of `visit` here, and a name in kAddedLater (method_options.cpp). Loss, selector, optimizer, norm mode, guard and the
@@ -40,7 +50,14 @@ struct MethodOptions {
   std::string samples = "none";
   std::string select = "gala";
   std::string optimizer = "adam";
+  std::string view = "none";
+  std::string teacher = "none";
+  AnswerWith answer = AnswerWith::kStudent;
+  std::string perturb = "none";
+  std::string penalty = "none";
+  std::string source_data = {};  ///< for penalties that learn from the source; empty: none
   std::string after_step = "none";
+  std::string reset = "none";
   std::string readout = "none";
   std::string norm = {};  ///< empty: the mode the model is in
   std::optional<Granularity> partition = {};
@@ -57,12 +74,22 @@ struct MethodOptions {
 
   template <class Visitor>
   static void visit(Visitor&& option) {
-    option("loss", &MethodOptions::loss, "unsupervised loss");
+    option("loss", &MethodOptions::loss,
+           "unsupervised loss; several with + between them: their sum");
     option("samples", &MethodOptions::samples,
            "how much each image counts in the loss; none: all alike");
     option("select", &MethodOptions::select, "which layers move");
     option("optimizer", &MethodOptions::optimizer, "how they move");
-    option("after_step", &MethodOptions::after_step, "what is done after every step");
+    option("view", &MethodOptions::view, "how images are looked at a second time");
+    option("teacher", &MethodOptions::teacher, "another network, for losses that compare with one");
+    option("answer", &MethodOptions::answer, "who answers: the student, the teacher, or both");
+    option("perturb", &MethodOptions::perturb, "where the gradient is taken; none: where we are");
+    option("penalty", &MethodOptions::penalty, "what holds parameters back");
+    option("source_data", &MethodOptions::source_data,
+           "images of the source, for a penalty that learns from them");
+    option("after_step", &MethodOptions::after_step,
+           "what is done after every step; several with + between them");
+    option("reset", &MethodOptions::reset, "when to go back to the source");
     option("readout", &MethodOptions::readout, "how logits become answers; none: they are");
     option("norm", &MethodOptions::norm,
            "statistics of norm layers: source, batch, blend or running");

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -18,6 +19,7 @@ struct StepView {
   const ParameterArena& parameters;  ///< its values may be written in place
   const at::Tensor& source;          ///< the source's values, in the arena's layout
   const LayerPartition& layers;
+  std::uint64_t seed = 0;  ///< for parts that draw, together with the number of the step
 };
 
 /// Something done after every step that was not refused: a pull to the source, a restore. It does not

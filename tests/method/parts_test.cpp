@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "gala/adapt/after_step.h"
-#include "gala/adapt/readout.h"
 #include "gala/base/error.h"
+#include "gala/method/after_step.h"
+#include "gala/method/readout.h"
 #include "tests/adapt/toy.h"
 
 namespace gala {
@@ -29,7 +29,7 @@ TEST(Ensemble, MixesTheSourceIn) {
 TEST(Prior, MultipliesTheLogitsByTheSmoothedMean) {
   at::manual_seed(2);
   const at::Tensor logits = at::randn({3, 4}) * 2;
-  const at::Tensor found = make_readout("prior")->correct(logits);
+  const at::Tensor found = make_readout("prior")->correct({{}, logits});
   const at::Tensor prior = at::softmax(logits, 1).mean(0);
   const double smooth = (1.0 / 3) / prior.max().item<double>();
   EXPECT_TRUE(at::allclose(found, logits * (prior + smooth) / (1 + smooth * 4), 1e-6, 1e-6));
@@ -40,10 +40,10 @@ TEST(Prior, LetsABrokenImageSpoilNoOther) {
   const at::Tensor sound = at::randn({3, 4}) * 2;
   const at::Tensor broken = at::cat({sound, at::full({1, 4}, std::nan(""), at::kFloat)});
   const auto readout = make_readout("prior");
-  const at::Tensor found = readout->correct(broken);
+  const at::Tensor found = readout->correct({{}, broken});
   EXPECT_TRUE(at::isfinite(found.narrow(0, 0, 3)).all().item<bool>());
   EXPECT_TRUE(at::isnan(found[3]).all().item<bool>());
-  EXPECT_TRUE(at::isnan(readout->correct(broken.narrow(0, 3, 1))).all().item<bool>());
+  EXPECT_TRUE(at::isnan(readout->correct({{}, broken.narrow(0, 3, 1)})).all().item<bool>());
 }
 
 }  // namespace

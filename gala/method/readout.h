@@ -7,6 +7,7 @@
 
 #include "gala/base/registry.h"
 #include "gala/loss/part.h"
+#include "gala/model/model.h"
 
 namespace gala {
 
@@ -16,9 +17,11 @@ class Readout : public Part {
  public:
   static constexpr std::string_view kKind = "readout";
 
-  /// Of the logits [N, C] that would answer, which stay as they are; a row that is not finite stays so.
-  /// Images that are asked again for that reason are answered without it.
-  virtual at::Tensor correct(const at::Tensor& logits) = 0;
+  /// Learns the network, once, before anything else.
+  virtual void attach(const Model&) {}
+  /// Of the logits [N, C] that would answer, and the student's features, which stay as they are; a row
+  /// that is not finite stays so. Images that are asked again for that reason are answered without it.
+  virtual at::Tensor correct(const Output& output) = 0;
 };
 
 std::span<const RegistryEntry<Readout>> readout_registry();

@@ -1,4 +1,4 @@
-#include "gala/adapt/prior.h"
+#include "gala/method/prior.h"
 
 #include <ATen/ATen.h>
 
@@ -6,7 +6,8 @@
 
 namespace gala {
 
-at::Tensor PriorReadout::correct(const at::Tensor& logits) {
+at::Tensor PriorReadout::correct(const Output& output) {
+  const at::Tensor& logits = output.logits;
   const auto images = static_cast<double>(logits.size(0));
   const auto classes = static_cast<double>(logits.size(1));
   const at::Tensor finite = at::isfinite(logits).all(1, /*keepdim=*/true);

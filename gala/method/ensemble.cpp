@@ -1,4 +1,4 @@
-#include "gala/adapt/ensemble.h"
+#include "gala/method/ensemble.h"
 
 #include <ATen/ATen.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "gala/adapt/after_step.h"
+#include "gala/method/after_step.h"
 
 namespace gala {
 

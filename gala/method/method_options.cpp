@@ -1,4 +1,4 @@
-#include "gala/adapt/method_options.h"
+#include "gala/method/method_options.h"
 
 #include <nlohmann/json.hpp>
 
@@ -8,7 +8,9 @@ namespace gala {
 namespace {
 
 /// Options that the first records do not have.
-constexpr std::string_view kAddedLater[] = {"after_step", "readout", "samples", "shadow"};
+constexpr std::string_view kAddedLater[] = {"after_step",  "answer",  "penalty", "perturb",
+                                            "readout",     "reset",   "samples", "shadow",
+                                            "source_data", "teacher", "view"};
 
 bool added_later(std::string_view name) {
   return std::find(std::begin(kAddedLater), std::end(kAddedLater), name) != std::end(kAddedLater);

@@ -1,0 +1,51 @@
+#include "gala/method/law_probe.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include "gala/base/error.h"
+
+namespace gala {
+
+LawProbe::LawProbe(const Options& options) : options_(options) {
+  if (!(options.power >= 0)) {
+    fail<ConfigError>("selector law: power must not be negative, not {}", options.power);
+  }
+}
+
+void LawProbe::attach(const ParameterArena& parameters, const LayerPartition& layers) {
+  by_layer_ = ByLayer(layers, parameters.entries().size(), parameters.values().device());
+  information_ = at::zeros_like(by_layer_.counts());
+}
+
+at::Tensor LawProbe::scalar(const Output& output) const {
+  const at::Tensor log_p = at::log_softmax(output.logits, 1);
+  return -log_p.gather(1, log_p.detach().argmax(1, /*keepdim=*/true)).mean();
+}
+
+at::Tensor LawProbe::look(const ParameterArena& parameters, const Gradients& gradients) {
+  constexpr double kEpsilon = 1e-8;  // as in the published code
+  const c10::NoGradGuard no_grad;
+  std::vector<at::Tensor> given;
+  for (std::size_t i = 0; i < gradients.tensors.size(); ++i) {
+    given.push_back(gradients.tensors[i].defined()
+                        ? gradients.tensors[i]
+                        : at::zeros_like(parameters.view(parameters.values(), i)));
+  }
+  const at::Tensor norms = at::stack(at::_foreach_norm(given, 2)).to(at::kDouble);
+  const at::Tensor sum = information_ + by_layer_.sum(norms * norms) / by_layer_.counts();
+  information_.copy_(at::where(at::isfinite(sum).all(), sum, information_));
+  const at::Tensor root = information_.sqrt(), least = root.min();
+  return ((root - least) / (root.max() - least + kEpsilon)).pow(options_.power);
+}
+
+void LawProbe::reset() {
+  const c10::NoGradGuard no_grad;
+  information_.zero_();
+}
+
+void LawProbe::remember(StateArchive& archive) {
+  archive.tensor("law_information", information_);
+}
+
+}  // namespace gala

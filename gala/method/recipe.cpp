@@ -1,0 +1,129 @@
+#include "gala/method/recipe.h"
+
+#include <string>
+
+#include "gala/base/error.h"
+
+namespace gala {
+namespace {
+
+using Setting = std::pair<std::string_view, std::string_view>;
+
+// What most of them share: batch statistics, and scale and shift of the norm layers by Adam at 1e-3. The
+// numbers are those of the published code for CIFAR-10-C in batches of 200.
+constexpr Setting kBatch{"norm", "batch"}, kAffine{"select", "norm_affine"},
+    kAdam{"optimizer", "adam:rate=0.001"}, kEntropy{"loss", "entropy"}, kEta{"samples", "eta"};
+// The published code leaves out the top of a network by its names, which only ResNets have.
+constexpr Setting kAffineBelowTop{"select", "norm_affine:skip=layer4.*"};
+// A new Adam at every step: each number moves by the rate, whichever way its gradient points.
+constexpr Setting kFreshAdam{"optimizer", "adam:rate=0.001,beta1=0,beta2=0"};
+constexpr Setting kRoidLoss{"loss", "soft_likelihood_ratio+consistency"},
+    kRoidSamples{"samples", "diverse_certain"},
+    kRoidView{"view", "augment:padding=reflect,blur=no,noise=0"}, kPrior{"readout", "prior"};
+constexpr Setting kView{"view", "augment"}, kNothing{"select", "none"}, kSource{"norm", "source"};
+
+constexpr Setting kTent[] = {kEntropy, kAffine, kAdam, kBatch};
+constexpr Setting kEtaRecipe[] = {kEntropy, kEta, kAffine, kAdam, kBatch};
+constexpr Setting kEata[] = {kEntropy, kEta, kAffine, kAdam, {"penalty", "fisher"}, kBatch};
+constexpr Setting kRpl[] = {{"loss", "generalised_cross_entropy"}, kAffine, kAdam, kBatch};
+constexpr Setting kSar[] = {kEntropy,
+                            {"samples", "certain"},
+                            kAffineBelowTop,
+                            {"optimizer", "sgd:rate=0.001,momentum=0.9"},
+                            {"perturb", "sam"},
+                            {"reset", "loss:below=0.2"},
+                            kBatch};
+constexpr Setting kDeyo[] = {kEntropy, {"samples", "deyo"}, kAffineBelowTop,
+                             kAdam,    {"view", "patches"}, kBatch};
+constexpr Setting kRoid[] = {
+    kRoidLoss, kRoidSamples, kAffine, kAdam, kRoidView, {"after_step", "ensemble"}, kPrior, kBatch};
+constexpr Setting kCmf[] = {
+    kRoidLoss, kRoidSamples, kAffine, kAdam, kRoidView, {"after_step", "kalman"}, kPrior, kBatch};
+constexpr Setting kPalm[] = {
+    {"loss", "entropy:below=0.4+consistency:form=cross_entropy,per_class=0.01,all=yes"},
+    {"select", "palm"},
+    {"optimizer", "adam:rate=0.0005,beta1=0,beta2=0"},
+    kView,
+    kBatch};
+constexpr Setting kLaw[] = {
+    {"loss", "entropy+consistency:form=cross_entropy,per_class=0.01,all=yes"},
+    {"select", "law"},
+    kFreshAdam,
+    kView,
+    kBatch};
+constexpr Setting kRdumb[] = {kEntropy, kEta, kAffine, kAdam, {"reset", "every:steps=1000"},
+                              kBatch};
+constexpr Setting kCotta[] = {{"loss", "teacher_cross_entropy"},
+                              {"select", "all"},
+                              kAdam,
+                              kView,
+                              {"teacher", "mean:views=32"},
+                              {"answer", "teacher"},
+                              {"after_step", "restore"},
+                              kBatch};
+constexpr Setting kBnAlpha[] = {kNothing, {"norm", "blend:weight=0.1"}};
+constexpr Setting kLame[] = {kNothing, {"readout", "lame"}, kSource};
+constexpr Setting kT3a[] = {kNothing, {"readout", "t3a"}, kSource};
+constexpr Setting kGala[] = {{"loss", "shot"}, {"select", "gala"}, kAdam, kBatch};
+
+constexpr Recipe kRecipes[] = {
+    {"tent", "low entropy (Wang et al. 2021)", kTent},
+    {"eta", "low entropy of sure and new images (Niu et al. 2022)", kEtaRecipe},
+    {"eata", "ETA, and what mattered to the source is held back (Niu et al. 2022)", kEata},
+    {"rpl", "robust pseudo-labels (Rusak et al. 2022)", kRpl},
+    {"sar", "low entropy of sure images, at flat places (Niu et al. 2023)", kSar},
+    {"deyo", "low entropy where the label hangs on the shape (Lee et al. 2024)", kDeyo},
+    {"roid", "log odds of diverse and sure images, two looks, ensembling (Marsden et al. 2024)",
+     kRoid},
+    {"cmf", "ROID with a Kalman filter in place of ensembling (Lee & Chang 2024)", kCmf},
+    {"palm", "layers that an unsure answer hardly moves (Maharana et al. 2025)", kPalm},
+    {"law", "layers by their Fisher information (Park et al. 2024)", kLaw},
+    {"rdumb", "ETA, back to the source every 1,000 steps (Press et al. 2023)", kRdumb},
+    {"cotta", "a mean teacher over 32 looks, random restore (Wang et al. 2022)", kCotta},
+    {"gala", "one layer at a time, with SHOT (the paper's continual setting)", kGala},
+    {"bn_alpha", "a tenth of the batch's statistics (Schneider et al. 2020)", kBnAlpha},
+    {"lame", "answers smoothed between neighbours (Boudiaf et al. 2022)", kLame},
+    {"t3a", "prototypes in place of the head (Iwasawa & Matsuo 2021)", kT3a},
+};
+
+}  // namespace
+
+std::span<const Recipe> recipes() {
+  return kRecipes;
+}
+
+const Recipe& find_recipe(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Recipe& recipe : kRecipes) {
+    if (recipe.name == name) return recipe;
+    known.emplace_back(recipe.name);
+  }
+  fail<ConfigError>("unknown method \"{}\"{}", name, suggestion(name, known));
+}
+
+void apply(const Recipe& recipe, MethodOptions& options) {
+  for (const auto& [name, text] : recipe.options) set_option(options, name, std::string(text));
+}
+
+MethodOptions recipe(std::string_view name) {
+  MethodOptions options;
+  apply(find_recipe(name), options);
+  return options;
+}
+
+std::vector<MethodInfo> describe_recipes() {
+  std::vector<OptionInfo> known = describe_options<MethodOptions>();
+  std::vector<MethodInfo> infos;
+  for (const Recipe& recipe : kRecipes) {
+    MethodInfo info{recipe.name, recipe.summary, {}};
+    for (const auto& [name, text] : recipe.options) {
+      const auto option = std::find_if(known.begin(), known.end(),
+                                       [&](const OptionInfo& each) { return each.name == name; });
+      info.options.push_back({std::string(name), option->type, std::string(text), option->help});
+    }
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+}  // namespace gala

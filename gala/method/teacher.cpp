@@ -1,0 +1,96 @@
+#include "gala/method/teacher.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include "gala/base/error.h"
+#include "gala/tensor/torch_workspace.h"
+
+namespace gala {
+namespace {
+
+/// Other parameters in the slots of a network while it lives, then the student's again.
+class InSlots {
+ public:
+  InSlots(const Teacher::Site& site, const at::Tensor& values) : site_(site) {
+    for (std::size_t i = 0; i < site.slots.size(); ++i) {
+      site.slots[i]->value = site.parameters.view(values, i);
+    }
+  }
+  ~InSlots() {
+    for (std::size_t i = 0; i < site_.slots.size(); ++i) {
+      site_.slots[i]->value = site_.parameters.leaf(i);
+    }
+  }
+  InSlots(const InSlots&) = delete;
+  InSlots& operator=(const InSlots&) = delete;
+
+ private:
+  const Teacher::Site& site_;
+};
+
+}  // namespace
+
+void SourceTeacher::attach(const Site& site) {
+  site_ = std::make_unique<Site>(site);
+  source_ = site.parameters.values().clone();
+}
+
+Output SourceTeacher::answer(const at::Tensor& images, bool) {
+  return answer_with(source_, images);
+}
+
+Output SourceTeacher::answer_with(const at::Tensor& values, const at::Tensor& images) const {
+  const c10::NoGradGuard no_grad;
+  const InSlots in_slots(*site_, values);
+  return site_->model.forward(images, /*update_statistics=*/false);
+}
+
+MeanTeacher::MeanTeacher(const Options& options) : options_(options) {
+  if (!(options.keep >= 0 && options.keep <= 1)) {
+    fail<ConfigError>("teacher mean: keep must lie in [0, 1], not {}", options.keep);
+  }
+  if (options.views < 0 || options.views > 1024) {
+    fail<ConfigError>("teacher mean: views must lie in 0 .. 1024, not {}", options.views);
+  }
+}
+
+void MeanTeacher::attach(const Site& site) {
+  SourceTeacher::attach(site);
+  values_ = source_.clone();
+}
+
+Output MeanTeacher::answer(const at::Tensor& images, bool adapting) {
+  const c10::NoGradGuard no_grad;
+  const bool looks =
+      adapting && options_.views > 0 &&
+      at::softmax(answer_with(source_, images).logits, 1).amax(1).mean().item<double>() <
+          options_.below;
+  if (!looks) return answer_with(values_, images);
+  Output mean;
+  for (int view = 0; view < options_.views; ++view) {
+    const Output one = answer_with(values_, site_->view->look(images, view));
+    mean.logits = mean.logits.defined() ? mean.logits.add_(one.logits) : one.logits.clone();
+    mean.features =
+        mean.features.defined() ? mean.features.add_(one.features) : one.features.clone();
+  }
+  mean.logits.div_(static_cast<double>(options_.views));
+  mean.features.div_(static_cast<double>(options_.views));
+  return mean;
+}
+
+void MeanTeacher::follow() {
+  const c10::NoGradGuard no_grad;
+  values_.mul_(options_.keep).add_(site_->parameters.values(), 1 - options_.keep);
+}
+
+void MeanTeacher::reset() {
+  const c10::NoGradGuard no_grad;
+  values_.copy_(source_);
+}
+
+void MeanTeacher::remember(StateArchive& archive) {
+  archive.buffer("teacher/", hold(values_));
+}
+
+}  // namespace gala

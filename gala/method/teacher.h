@@ -1,0 +1,93 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "gala/base/registry.h"
+#include "gala/loss/part.h"
+#include "gala/model/model.h"
+#include "gala/tensor/arena.h"
+#include "gala/view/view.h"
+
+namespace gala {
+
+/// Another network beside the student, with parameters of its own: its answers are what the loss compares
+/// with, and may be what answers. It is the same network under the same norm mode with the same
+/// statistics; what does not adapt, both share.
+class Teacher : public Part {
+ public:
+  static constexpr std::string_view kKind = "teacher";
+
+  /// What it works with; all of it outlives it.
+  struct Site {
+    Model& model;
+    const ParameterArena& parameters;  ///< the student's
+    std::vector<Parameter*> slots;     ///< of the model, in the arena's order
+    View* view = nullptr;              ///< where there is one
+  };
+
+  /// The student is the source when this is called.
+  virtual void attach(const Site& site) = 0;
+  /// Its answer, without gradient. `adapting`: in a step, where it may look at the images in several ways.
+  virtual Output answer(const at::Tensor& images, bool adapting) = 0;
+  /// Learns from the student after a step.
+  virtual void follow() {}
+  /// How often it looks at the images by the view; then its answer cannot be captured.
+  virtual int looks() const { return 0; }
+};
+
+std::span<const RegistryEntry<Teacher>> teacher_registry();
+std::unique_ptr<Teacher> make_teacher(const Spec& spec);
+
+/// The source model, for ever: under norm mode `batch` this is the source with batch statistics (SANTA's
+/// and the "intransigent" teacher).
+class SourceTeacher : public Teacher {
+ public:
+  using Options = NoOptions;
+  explicit SourceTeacher(const Options&) {}
+  void attach(const Site& site) override;
+  Output answer(const at::Tensor& images, bool adapting) override;
+
+ protected:
+  SourceTeacher() = default;
+  /// The network's answer with these parameters in its slots.
+  Output answer_with(const at::Tensor& values, const at::Tensor& images) const;
+
+  std::unique_ptr<Site> site_;
+  at::Tensor source_;  ///< in the arena's layout
+};
+
+/// A moving mean of the student, CoTTA's (Wang et al. 2022): after each step
+/// θ_t ← keep · θ_t + (1 - keep) · θ. Where the source model is less sure of the batch than `below` (mean of
+/// its largest probabilities), the answer is the mean of the logits over `views` looks at the images;
+/// else, and with views=0, that to the images as they are.
+class MeanTeacher : public SourceTeacher {
+ public:
+  struct Options {
+    double keep = 0.999;
+    std::int64_t views = 0;
+    double below = 0.92;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("keep", &Options::keep, "share of the teacher that stays at each step");
+      option("views", &Options::views, "looks at the images, averaged (--view); 0: as they are");
+      option("below", &Options::below,
+             "of views: only where the source model is less sure than this");
+    }
+  };
+  explicit MeanTeacher(const Options& options);
+  void attach(const Site& site) override;
+  Output answer(const at::Tensor& images, bool adapting) override;
+  void follow() override;
+  int looks() const override { return static_cast<int>(options_.views); }
+  void reset() override;
+  void remember(StateArchive& archive) override;
+
+ private:
+  Options options_;
+  at::Tensor values_;  ///< θ_t, in the arena's layout
+};
+
+}  // namespace gala

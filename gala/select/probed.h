@@ -1,0 +1,65 @@
+#pragma once
+#include "gala/select/selector.h"
+
+namespace gala {
+
+/// A selector whose weights are those of a probe (gala/adapt/probe.h): a second gradient, of another
+/// scalar than the loss. Layers are single tensors, and the head stays as it is.
+class ProbedSelector : public Selector {
+ public:
+  std::vector<double> select(const Proposal& proposal) override {
+    return {proposal.probed.begin(), proposal.probed.end()};
+  }
+  bool reads_values() const override { return false; }
+  Granularity default_granularity() const override { return Granularity::kTensor; }
+  void restrict(ParameterFilter& filter) const override { filter.head = false; }
+};
+
+/// PALM (Maharana et al. 2025): a layer may move when the gradient of the cross-entropy to all classes
+/// alike, at temperature T, is small (|g|₁ <= threshold); its weight is the mean over its entries of
+/// |s - ŝ| / ŝ, where s = |θ g| is the sensitivity of an entry and ŝ its moving mean. As in the published
+/// code the target of every class is 1, not 1/C, and a layer that is no longer chosen keeps the weight
+/// it had. The published optimizer is a new Adam at every step, which is
+/// `adam:beta1=0,beta2=0`.
+class PalmSelector : public ProbedSelector {
+ public:
+  struct Options {
+    double threshold = 1;
+    double temperature = 50;
+    double keep = 0.5;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("threshold", &Options::threshold, "largest |g|1 of a layer that may move");
+      option("temperature", &Options::temperature,
+             "of the answers that are compared with all alike");
+      option("keep", &Options::keep, "share of the moving sensitivity that stays at each step");
+    }
+  };
+  explicit PalmSelector(const Options& options) : options_(options) {}
+  Spec probe() const override { return options_to_spec("palm", options_); }
+
+ private:
+  Options options_;
+};
+
+/// LAW (Park et al. 2024): the weight of a layer is (f - min f) / (max f - min f) to the power of
+/// `power`, where f is the root of the mean of g², summed over all steps so far, of the cross-entropy against
+/// the network's own labels: an estimate of its Fisher information. The published
+/// optimizer is a new Adam at every step, which is `adam:beta1=0,beta2=0`.
+class LawSelector : public ProbedSelector {
+ public:
+  struct Options {
+    double power = 1;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("power", &Options::power, "the larger, the fewer layers move");
+    }
+  };
+  explicit LawSelector(const Options& options) : options_(options) {}
+  Spec probe() const override { return options_to_spec("law", options_); }
+
+ private:
+  Options options_;
+};
+
+}  // namespace gala
