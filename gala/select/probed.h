@@ -3,7 +3,7 @@
 
 namespace gala {
 
-/// A selector whose weights are those of a probe (gala/adapt/probe.h): a second gradient, of another
+/// A selector whose weights are those of a probe (gala/method/probe.h): a second gradient, of another
 /// scalar than the loss. Layers are single tensors, and the head stays as it is.
 class ProbedSelector : public Selector {
  public:
@@ -35,7 +35,7 @@ class PalmSelector : public ProbedSelector {
       option("keep", &Options::keep, "share of the moving sensitivity that stays at each step");
     }
   };
-  explicit PalmSelector(const Options& options) : options_(options) {}
+  explicit PalmSelector(const Options& options);
   Spec probe() const override { return options_to_spec("palm", options_); }
 
  private:
@@ -55,7 +55,7 @@ class LawSelector : public ProbedSelector {
       option("power", &Options::power, "the larger, the fewer layers move");
     }
   };
-  explicit LawSelector(const Options& options) : options_(options) {}
+  explicit LawSelector(const Options& options);
   Spec probe() const override { return options_to_spec("law", options_); }
 
  private:

@@ -1,6 +1,7 @@
 #include "gala/select/all.h"
 #include "gala/select/auto_rgn.h"
 #include "gala/select/auto_snr.h"
+#include "gala/select/control.h"
 #include "gala/select/fixed.h"
 #include "gala/select/gala.h"
 #include "gala/select/none.h"
@@ -27,6 +28,9 @@ constexpr Entry kSelectors[] = {
     line<NoneSelector>("none", "nothing moves: the source model, or batch statistics alone"),
     line<FixedSelector>("fixed", "the same named layers at every step"),
     line<RandomSelector>("random", "one layer a step, drawn evenly"),
+    line<ControlSelector>(
+        "control",
+        "another layer in place of GALA's, as often and as far: what is its criterion worth?"),
     line<AutoRgnSelector>("auto_rgn", "layers by their relative gradient norm"),
     line<AutoSnrSelector>("auto_snr", "layers whose gradient has a high signal-to-noise ratio"),
     line<NormAffineSelector>("norm_affine", "scale and shift of norm layers (with entropy: Tent)"),
