@@ -59,9 +59,10 @@ asan: build-asan/build.ninja ## The unit tests under AddressSanitizer and UBSan 
 bench: export GALA_BENCH := 1
 bench: build/build.ninja ## Time a step beside its floor and plain PyTorch (DEVICE=cpu or cuda); minutes
 	@cmake build -DGALA_BENCHMARKS=ON >/dev/null
-	@cmake --build build --parallel $(JOBS) --target gala_bench_step gala_bench_growth
+	@cmake --build build --parallel $(JOBS) --target gala_bench_step gala_bench_growth gala_bench_method
 	@bench/run --device $(DEVICE) --build build --python "$$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)"
 	@build/bench/gala_bench_growth $(DEVICE) build/growth.json
+	@build/bench/gala_bench_method $(DEVICE) build/methods.json
 
 .PHONY: format
 format: deps ## Format every C++ file in place
