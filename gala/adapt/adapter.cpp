@@ -29,30 +29,37 @@ Answer Adapter::answer(const at::Tensor& images) {
   ++totals_.batches;
   if (options_.episodic) restart();
 
+  const Store::Shown shown =
+      parts_.store ? parts_.store->show(images) : Store::Shown{.images = images, .adapt = true};
+  const PassKind still = shown.statistics ? PassKind::kAnswer : PassKind::kAnswerStill;
   Answer answer;
-  Frame* frame = nullptr;
-  if (adapts_now()) {
-    for (std::int64_t inner = 0; inner < options_.inner_steps; ++inner) {
-      frame = &adapt_once(images, /*first_of_batch=*/inner == 0, answer.steps);
-    }
-  } else {
-    frame = &runner_->run(images, PassKind::kAnswer, /*can_be_captured=*/true);
-  }
-  answer.logits = predict(*frame, answer.steps);
-  at::Tensor on_host = frame->facts.logits();
-  if (!answer.logits.is_same(frame->logits)) {
+  Frame& frame = adapts_now() && shown.adapt
+                     ? adapt_to(shown.images, answer.steps)
+                     : runner_->run(shown.images, still, /*can_be_captured=*/true);
+  answer.logits = predict(frame, answer.steps);
+  const at::Tensor raw = frame.facts.logits();
+  at::Tensor on_host = raw, asked = frame.images;
+  if (!answer.logits.is_same(frame.logits)) {
     on_host = answer.logits.to(at::kCPU);
-  } else if (frame->work) {
-    answer.logits = std::move(frame->answer);
+  } else if (frame.work) {
+    answer.logits = std::move(frame.answer);
+  }
+  if (shown.rows.defined()) {
+    asked = asked.index_select(0, shown.rows);
+    answer.logits = answer.logits.index_select(0, shown.rows);
+    on_host = on_host.index_select(0, shown.rows.to(at::kCPU));
   }
   BatchHealth health = look_at_rows(on_host);
   answer.predictions = health.predictions;
   if (health.not_finite > 0) {
-    answer_again(answer, frame->images);
+    answer_again(answer, asked);
     health.not_finite = std::ssize(answer.from_source);
     health.broken = std::ssize(answer.unanswered);
   }
-  if (options_.shadow) put_in_shadow(answer, frame->images);
+  if (options_.shadow) put_in_shadow(answer, asked);
+  if (parts_.store && adapts_now()) {
+    parts_.store->take(asked, raw, [&](const at::Tensor& kept) { adapt_to(kept, answer.steps); });
+  }
   totals_.from_source += std::ssize(answer.from_source);
   totals_.unanswered += std::ssize(answer.unanswered);
   watch(answer, std::move(health));
@@ -62,12 +69,21 @@ Answer Adapter::answer(const at::Tensor& images) {
   return answer;
 }
 
+Frame& Adapter::adapt_to(const at::Tensor& images, std::vector<StepRecord>& steps) {
+  Frame* frame = nullptr;
+  for (std::int64_t inner = 0; inner < options_.inner_steps; ++inner) {
+    frame = &adapt_once(images, /*first_of_batch=*/inner == 0, steps);
+  }
+  return *frame;
+}
+
 Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
                            std::vector<StepRecord>& steps) {
   stepper_->begin();
   if (parts_.view) {
+    const int looks = parts_.teacher ? parts_.teacher->looks() : 0;
     parts_.view->draw(static_cast<std::uint64_t>(options_.seed), totals_.steps + 1,
-                      parts_.teacher ? std::max(parts_.teacher->looks(), 1) : 1);
+                      std::max(looks, parts_.loss->needs().looks));
   }
   const std::vector<at::Tensor> statistics = copy_statistics();
   Frame& frame = runner_->run(images, first_of_batch ? PassKind::kAdapt : PassKind::kAdaptAgain,
@@ -111,9 +127,19 @@ at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) 
     if (moved && (!parts_.after_step.empty() || parts_.reset))
       first = 0;  // anything may have changed
   }
-  if (first == kNoStage && !parts_.readout) return answered.logits;
+  // A student that saw the view alone has not answered yet.
+  const bool unanswered =
+      !steps.empty() && options_.answer == AnswerWith::kStudent && !parts_.loss->needs().images;
+  if (!unanswered && first == kNoStage && !parts_.readout && !parts_.drift) return answered.logits;
   const PassRunner::Apart apart;
-  if (first != kNoStage) answered = model_.forward_again(frame.output, frame.images, first);
+  if (unanswered) {
+    answered = model_.forward(frame.images, /*update_statistics=*/false);
+  } else if (first != kNoStage) {
+    answered = model_.forward_again(frame.output, frame.images, first);
+  }
+  if (parts_.drift && adapts_now()) {
+    parts_.drift->observe(frame.taught.logits.defined() ? frame.taught : answered);
+  }
   return parts_.readout ? parts_.readout->correct(answered) : answered.logits;
 }
 
@@ -177,9 +203,19 @@ void Adapter::attach_parts(const std::vector<Parameter*>& slots, const SourceIma
     probe_->attach(*arena_, layers());
   }
   if (parts_.view) parts_.view->attach(model_.device(), model_.preprocessing());
-  if (parts_.teacher) parts_.teacher->attach({model_, *arena_, slots, parts_.view.get()});
+  if (parts_.store) parts_.store->attach(model_.device(), model_.classes());
+  if (stepper_->idle()) parts_.drift.reset();
+  if (parts_.drift) parts_.drift->learn(model_, images);
+  const at::Tensor drift = parts_.drift ? parts_.drift->value() : at::Tensor();
+  const Teacher::Site site{model_, *arena_, slots, parts_.view.get(), drift};
+  if (parts_.teacher) parts_.teacher->attach(site);
+  if (parts_.loss->needs().source) {
+    anchor_ = std::make_unique<SourceTeacher>("anchor");
+    anchor_->attach(site);
+  }
   if (parts_.readout) parts_.readout->attach(model_);
   if (parts_.penalty && !stepper_->idle()) parts_.penalty->learn(model_, *arena_, images);
+  if (parts_.penalty) parts_.penalty->scale_by(drift);
 }
 
 Adapter::~Adapter() {
@@ -198,19 +234,28 @@ std::string Adapter::run_name() const {
                      options_.optimizer, options_.norm, options_.inner_steps, options_.adapt_every);
 }
 
-/// The running statistics where the norm mode moves them; else nothing.
+/// The running statistics where the norm mode moves them, a teacher's among them; else nothing.
+std::vector<at::Tensor> Adapter::moving_statistics() const {
+  std::vector<at::Tensor> all;
+  if (!model_.norm_mode().keeps_statistics()) return all;
+  for (const Buffer& buffer : model_.buffers()) all.push_back(buffer.value);
+  for (const Teacher* teacher : {parts_.teacher.get(), static_cast<Teacher*>(anchor_.get())}) {
+    if (!teacher) continue;
+    for (const at::Tensor& each : teacher->statistics()) all.push_back(each);
+  }
+  return all;
+}
+
 std::vector<at::Tensor> Adapter::copy_statistics() const {
-  std::vector<at::Tensor> copies;
-  if (!model_.norm_mode().keeps_statistics()) return copies;
-  for (const Buffer& buffer : model_.buffers()) copies.push_back(buffer.value.clone());
+  std::vector<at::Tensor> copies = moving_statistics();
+  for (at::Tensor& each : copies) each = each.clone();
   return copies;
 }
 
 void Adapter::put_back(const std::vector<at::Tensor>& statistics) {
   const c10::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < statistics.size(); ++i) {
-    model_.buffers()[i].value.copy_(statistics[i]);
-  }
+  const std::vector<at::Tensor> current = moving_statistics();
+  for (std::size_t i = 0; i < statistics.size(); ++i) current[i].copy_(statistics[i]);
 }
 
 bool Adapter::adapts_now() const {

@@ -27,7 +27,7 @@ struct AdapterSetup {
   /// run`. Empty: network, loss, optimizer, norm mode and steps tell them apart.
   std::string run = {};
   MethodParts parts = {};           ///< parts of your own
-  SourceImages source_images = {};  ///< for a penalty that learns from them (open_source_images)
+  SourceImages source_images = {};  ///< for parts that learn from them (open_source_images)
 };
 
 /// The answer to a batch. Where the adapted model's answer to an image is not finite, the source
@@ -113,15 +113,19 @@ class Adapter {
   };
 
   bool adapts_now() const;
+  std::vector<at::Tensor> moving_statistics() const;
   std::vector<at::Tensor> copy_statistics() const;
   void put_back(const std::vector<at::Tensor>& statistics);
   void pass(Frame& frame, PassKind kind, WorkQueue& queue);
   Objective objective(Frame& frame, const Output& student, const at::Tensor& allowed);
   void differentiate(Frame& frame, Objective& objective);
   at::Tensor probe(const Frame& frame);
+  Output ask_student(Frame& frame, PassKind kind);
+  at::Tensor look_by_view(const at::Tensor& images);
   void ask_teacher(Frame& frame, bool adapting);
   bool can_be_captured() const;
   void attach_parts(const std::vector<Parameter*>& slots, const SourceImages& images);
+  Frame& adapt_to(const at::Tensor& images, std::vector<StepRecord>& steps);
   Frame& adapt_once(const at::Tensor& images, bool first_of_batch, std::vector<StepRecord>& steps);
   void after_step(const StepRecord& record);
   at::Tensor predict(Frame& frame, const std::vector<StepRecord>& steps);
@@ -149,15 +153,17 @@ class Adapter {
   void for_each_part(const Use& use) const {
     parts_.for_each(use);
     if (probe_) use(*probe_);
+    if (anchor_) use(*anchor_);
   }
 
   Model& model_;
   Model::Loan loan_;
-  MethodOptions options_;               ///< with every default decided
-  std::string run_;                     ///< AdapterSetup::run
-  MethodParts parts_;                   ///< but for optimizer and selector, which are the stepper's
-  std::unique_ptr<Probe> probe_;        ///< the selector's, where it has one
-  std::vector<std::string> own_parts_;  ///< types of the parts that the options do not name
+  MethodOptions options_;         ///< with every default decided
+  std::string run_;               ///< AdapterSetup::run
+  MethodParts parts_;             ///< but for optimizer and selector, which are the stepper's
+  std::unique_ptr<Probe> probe_;  ///< the selector's, where it has one
+  std::unique_ptr<SourceTeacher> anchor_;  ///< where the loss asks the source model
+  std::vector<std::string> own_parts_;     ///< types of the parts that the options do not name
   Guard guard_;
   std::optional<ParameterArena> arena_;
   std::unique_ptr<Stepper> stepper_;

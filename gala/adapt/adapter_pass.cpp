@@ -31,11 +31,11 @@ at::Tensor padded(const at::Tensor& rows, std::int64_t most) {
 }  // namespace
 
 void Adapter::pass(Frame& frame, PassKind kind, WorkQueue& queue) {
-  const c10::AutoGradMode with_gradients(kind != PassKind::kAnswer);
+  const c10::AutoGradMode with_gradients(adapts(kind));
   queue.mark(1);
-  frame.output = model_.forward(frame.images, /*update_statistics=*/kind != PassKind::kAdaptAgain);
-  ask_teacher(frame, /*adapting=*/kind != PassKind::kAnswer);
-  if (kind == PassKind::kAnswer) return frame.facts.note(frame.logits, nullptr, {}, queue);
+  frame.output = ask_student(frame, kind);
+  ask_teacher(frame, adapts(kind));
+  if (!adapts(kind)) return frame.facts.note(frame.logits, nullptr, {}, queue);
   Objective aim = objective(frame, frame.output, /*allowed=*/{});
   queue.mark(2);
   const at::Tensor probed = probe(frame);
@@ -49,13 +49,38 @@ void Adapter::pass(Frame& frame, PassKind kind, WorkQueue& queue) {
   queue.mark(4);
 }
 
-/// The teacher's answer, and the logits that answer.
+/// Images as the view shows them, look by look where there are several.
+at::Tensor Adapter::look_by_view(const at::Tensor& images) {
+  std::vector<at::Tensor> looks;
+  for (int which = 0; which < parts_.loss->needs().looks; ++which) {
+    looks.push_back(parts_.view->look(images, which));
+  }
+  return looks.size() == 1 ? looks.front() : at::cat(looks);
+}
+
+/// The student's answer: to the images, or to what the view shows of them where nobody needs that.
+Output Adapter::ask_student(Frame& frame, PassKind kind) {
+  const bool statistics = kind == PassKind::kAdapt || kind == PassKind::kAnswer;
+  if (adapts(kind) && !parts_.loss->needs().images) {
+    return model_.forward(look_by_view(frame.images), statistics);
+  }
+  if (kind == PassKind::kAnswerStill && options_.answer == AnswerWith::kTeacher) return {};
+  return model_.forward(frame.images, statistics);
+}
+
+/// The answers of teacher and source, and the logits that answer.
 void Adapter::ask_teacher(Frame& frame, bool adapting) {
-  frame.taught = {};
+  frame.taught = frame.anchored = {};
   frame.logits = frame.output.logits;
+  if (adapting && parts_.loss->needs().looks > 1) {
+    const c10::NoGradGuard no_grad;
+    frame.logits = frame.logits.view({-1, frame.images.size(0), model_.classes()}).mean(0);
+  }
+  if (adapting && anchor_) frame.anchored = anchor_->answer(frame.images, adapting);
   if (!parts_.teacher) return;
   if (!adapting && options_.answer == AnswerWith::kStudent) return;
   frame.taught = parts_.teacher->answer(frame.images, adapting);
+  if (!frame.output.logits.defined()) frame.output = frame.taught;
   if (options_.answer == AnswerWith::kTeacher) frame.logits = frame.taught.logits;
   if (options_.answer == AnswerWith::kSum) {
     frame.logits = frame.output.logits.detach() + frame.taught.logits;
@@ -67,7 +92,8 @@ Adapter::Objective Adapter::objective(Frame& frame, const Output& student,
                                       const at::Tensor& allowed) {
   const auto look_at = [&](const at::Tensor& rows) {
     if (!rows.defined()) {
-      return model_.forward(parts_.view->look(frame.images), /*update_statistics=*/false);
+      // Where gradients flow through the statistics, every look of a step moves them.
+      return model_.forward(parts_.view->look(frame.images), model_.norm_mode().gradient);
     }
     const at::Tensor images = frame.images.index_select(0, padded(rows, frame.images.size(0)));
     return model_.forward_counted(parts_.view->look(images), rows.size(0));
@@ -77,9 +103,17 @@ Adapter::Objective Adapter::objective(Frame& frame, const Output& student,
     return look_at(rows);
   };
   LossInput input{.student = student,
-                  .teacher = frame.taught.logits.defined() ? &frame.taught : nullptr};
-  if (parts_.samples) input.weights = parts_.samples->weigh({student, allowed, without_gradient});
+                  .teacher = frame.taught.logits.defined() ? &frame.taught : nullptr,
+                  .source = anchor_ ? &frame.anchored : nullptr};
+  if (parts_.samples) {
+    const at::Tensor ages = parts_.store ? parts_.store->ages() : at::Tensor();
+    input.weights = parts_.samples->weigh({student, allowed, without_gradient, ages});
+  }
   const SecondLook look = parts_.loss->needs().view;
+  if (!parts_.loss->needs().images) {
+    input.view = &student;
+    return {parts_.loss->evaluate(input), input.weights};
+  }
   if (look == SecondLook::kCounted && parts_.samples)
     input.rows = input.weights.nonzero().squeeze(1);
   Output second;
@@ -97,7 +131,7 @@ void Adapter::differentiate(Frame& frame, Objective& aim) {
   aim.terms.value.backward();
   if (parts_.perturb) {
     parts_.perturb->leave(*arena_, Gradients::take(*arena_));
-    const Output there = model_.forward(frame.images, /*update_statistics=*/false);
+    const Output there = ask_student(frame, PassKind::kAdaptAgain);
     aim = objective(frame, there, aim.weights);
     aim.terms.value.backward();
     parts_.perturb->come_back(*arena_);

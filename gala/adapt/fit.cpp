@@ -13,6 +13,67 @@ void check_numbers(const MethodOptions& options) {
   if (options.seed < 0) fail<ConfigError>("seed must be at least 0, not {}", options.seed);
 }
 
+void check_store(const MethodOptions& options, const MethodParts& parts) {
+  if (parts.samples && parts.samples->wants_ages() &&
+      !(parts.store && parts.store->answers_first())) {
+    fail<ConfigError>(
+        "the sample rule asks how old images are, and nobody keeps them (such as store balanced)");
+  }
+  if (!parts.store) return;
+  if (options.episodic) {
+    fail<ConfigError>(
+        "episodic goes back before every batch, and a store would be empty each time");
+  }
+  if (options.adapt_every > 1) {
+    fail<ConfigError>(
+        "with a store it is the store that says when to adapt (adapt_every 1, not {})",
+        options.adapt_every);
+  }
+  if (parts.store->answers_first() && options.predict == PredictWith::kAfter) {
+    fail<ConfigError>(
+        "predict after has nothing to answer: with this store a batch is answered before the step");
+  }
+}
+
+/// Where the student sees images by the view alone, its pass answers nobody.
+void check_answer(const MethodOptions& options, const MethodParts& parts) {
+  const LossNeeds needs = parts.loss->needs();
+  if (needs.looks > 1 && parts.samples) {
+    fail<ConfigError>(
+        "the loss looks at every image {} times, and a sample rule weighs images seen once "
+        "(samples "
+        "none)",
+        needs.looks);
+  }
+  const bool first = parts.store && parts.store->answers_first();
+  if (needs.images || first || options.answer == AnswerWith::kTeacher ||
+      options.predict == PredictWith::kAfter) {
+    return;
+  }
+  fail<ConfigError>(
+      "the loss shows the student images by the view alone, which is no answer to the images "
+      "themselves (answer teacher, predict after, or store balanced)");
+}
+
+void check_source(const MethodParts& parts, bool has_source_images) {
+  const bool penalty = parts.penalty && parts.penalty->wants_source_images();
+  if (penalty && parts.drift) {
+    fail<ConfigError>(
+        "penalty and drift would both learn from images of the source, which are read once "
+        "(penalty "
+        "cosine or distance, or drift none)");
+  }
+  if (parts.wants_source_images() && !has_source_images) {
+    fail<ConfigError>(
+        "the {} learns from images of the source: name some (source_data "
+        "cifar10:path=DIR,split=train), or leave it out ({} none)",
+        penalty ? "penalty" : "drift", penalty ? "penalty" : "drift");
+  }
+  if (parts.drift && !parts.penalty && !parts.teacher) {
+    fail<ConfigError>("nobody asks the drift: a penalty or a teacher would");
+  }
+}
+
 void check_view(const MethodParts& parts) {
   const bool loss = parts.loss->needs().view != SecondLook::kNone;
   const bool samples = parts.samples && parts.samples->looks_again();
@@ -27,9 +88,9 @@ void check_view(const MethodParts& parts) {
   }
   if (parts.view && !(loss || samples || teacher)) {
     fail<ConfigError>(
-        "nobody looks by the view: the loss consistency, the sample rule deyo and the teacher mean "
-        "with "
-        "views above 0 would");
+        "nobody looks by the view: a loss such as consistency, the sample rule deyo and the "
+        "teacher "
+        "mean with views above 0 would");
   }
 }
 
@@ -64,15 +125,13 @@ void check_teacher(const MethodOptions& options, const MethodParts& parts, const
 Fit fit(Model& model, const MethodOptions& options, const MethodParts& parts,
         bool has_source_images) {
   check_numbers(options);
+  check_store(options, parts);
   Selector& selector = *parts.selector;
   if (!selector.idle()) {
     check_teacher(options, parts, model);
     check_view(parts);
-    if (parts.penalty && parts.penalty->wants_source_images() && !has_source_images) {
-      fail<ConfigError>(
-          "the penalty learns from images of the source: name some (source_data "
-          "cifar10:path=DIR,split=train), or leave it out (penalty none)");
-    }
+    check_answer(options, parts);
+    check_source(parts, has_source_images);
   }
   Fit fit;
   fit.granularity = options.partition.value_or(selector.default_granularity());

@@ -53,14 +53,19 @@ class Facts {
 enum class PassKind {
   kAdapt,       ///< forward, loss, backward, measure
   kAdaptAgain,  ///< the same on a batch whose statistics were taken already
-  kAnswer       ///< forward alone
+  kAnswer,      ///< forward alone
+  kAnswerStill  ///< the same, and running statistics stay as they are
 };
+constexpr bool adapts(PassKind kind) {
+  return kind == PassKind::kAdapt || kind == PassKind::kAdaptAgain;
+}
 
 /// What belongs to a pass over batches of one shape.
 struct Frame {
   at::Tensor images = {};
   Output output = {};      ///< the student's
   Output taught = {};      ///< the teacher's, where there is one
+  Output anchored = {};    ///< the source model's, where the loss asks for it
   at::Tensor logits = {};  ///< what answers: the student's, the teacher's, or both
   Gradients gradients = {};
   std::vector<const float*> gradient_pointers = {};  ///< where those lie
@@ -71,6 +76,7 @@ struct Frame {
   void forget_results() {
     output = {};
     taught = {};
+    anchored = {};
     logits.reset();
     gradients = {};
     gradient_pointers.clear();

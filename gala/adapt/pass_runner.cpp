@@ -11,7 +11,7 @@ namespace {
 
 /// Where the phases are not timed apart, all of the pass counts as forward; an answer has no others.
 StepTimes pass_times(const WorkQueue& queue, PassKind kind, double whole) {
-  if (!queue.times_phases() || kind == PassKind::kAnswer) return {.forward = whole};
+  if (!queue.times_phases() || !adapts(kind)) return {.forward = whole};
   return {.copy = queue.phase_time(1),
           .forward = queue.phase_time(2),
           .backward = queue.phase_time(3),

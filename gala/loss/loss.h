@@ -12,8 +12,10 @@ namespace gala {
 
 /// What a loss is made from. Pointers are null where nobody asked for what they lead to.
 struct LossInput {
-  const Output& student;            ///< the adapting network's answer to the batch
+  const Output& student;  ///< the adapting network's answer to the batch; where no loss needs
+                          ///< that, the same as `view`
   const Output* teacher = nullptr;  ///< another network's answer to it, without gradient
+  const Output* source = nullptr;   ///< the source model's answer to it, without gradient
   const Output* view = nullptr;     ///< the adapting network's answer to the batch seen otherwise
   at::Tensor weights = {};          ///< of the images, [N]; undefined: 1 each
   at::Tensor rows = {};  ///< numbers of the images that `view` is about; undefined: all of them
@@ -29,7 +31,10 @@ enum class SecondLook {
 /// What a loss asks for beside the student's answer.
 struct LossNeeds {
   bool teacher = false;
+  bool source = false;
+  bool images = true;  ///< the student's answer to the images as they are
   SecondLook view = SecondLook::kNone;
+  int looks = 1;  ///< by the view, at each image: its answers stand look by look
 };
 
 /// What a loss says of a batch. Both are scalars on the device of the logits.

@@ -6,9 +6,11 @@
 #include "gala/loss/generalised_cross_entropy.h"
 #include "gala/loss/information_maximisation.h"
 #include "gala/loss/loss.h"
+#include "gala/loss/marginal_entropy.h"
 #include "gala/loss/pseudo_label.h"
 #include "gala/loss/shot.h"
 #include "gala/loss/soft_likelihood_ratio.h"
+#include "gala/loss/source_cross_entropy.h"
 #include "gala/loss/sum.h"
 #include "gala/loss/teacher_cross_entropy.h"
 
@@ -33,6 +35,11 @@ constexpr RegistryEntry<Loss> kLosses[] = {
         "consistency", "the answer to the image seen otherwise is to be the same (--view)"),
     registry_entry<Loss, TeacherCrossEntropyLoss>(
         "teacher_cross_entropy", "cross-entropy against the answers of a teacher (--teacher)"),
+    registry_entry<Loss, SourceCrossEntropyLoss>(
+        "source_cross_entropy", "cross-entropy against the answers of the source model (PeTTA)"),
+    registry_entry<Loss, MarginalEntropyLoss>(
+        "marginal_entropy",
+        "entropy of the mean answer to several looks at an image (MEMO; --view)"),
 };
 
 }  // namespace
@@ -48,6 +55,12 @@ std::unique_ptr<Loss> make_loss(std::string_view text) {
   }
   if (terms.empty()) fail<ConfigError>("a method needs a loss; with --select none nothing moves");
   if (terms.size() == 1) return std::move(terms.front());
+  for (const auto& term : terms) {
+    if (term->needs().looks > 1) {
+      fail<ConfigError>(
+          "a loss that looks at every image several times stands alone, not in \"{}\"", text);
+    }
+  }
   return std::make_unique<SumLoss>(std::move(terms));
 }
 

@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 
+#include "gala/loss/age.h"
 #include "gala/loss/certain.h"
 #include "gala/loss/deyo.h"
 #include "gala/loss/diverse_certain.h"
@@ -17,6 +18,8 @@ constexpr RegistryEntry<SampleRule> kSampleRules[] = {
     registry_entry<SampleRule, CertainRule>("certain", "images of little entropy, all alike (SAR)"),
     registry_entry<SampleRule, DeyoRule>(
         "deyo", "images of little entropy whose label needs their shape (DeYO; --view patches)"),
+    registry_entry<SampleRule, AgeRule>("age",
+                                        "what came long ago counts less (RoTTA; --store balanced)"),
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ struct SampleInput {
   at::Tensor allowed = {};  ///< [N], 0 where an image cannot count any more; undefined: all can
   /// The network's answers, without gradient, to the images of these numbers as `--view` shows them.
   std::function<Output(const at::Tensor& rows)> look_again = {};
+  at::Tensor ages = {};  ///< [N], how long ago each came, where a store kept them
 };
 
 /// Says how much each image of a batch counts in the loss: filters (weights of 0 and 1) and weights.
@@ -34,6 +35,8 @@ class SampleRule : public Part {
   virtual at::Tensor weigh(const SampleInput& input) = 0;
   /// Whether it looks again: then there must be a view, and the pass is not captured.
   virtual bool looks_again() const { return false; }
+  /// Whether it must know how old images are: then there must be a store that keeps them.
+  virtual bool wants_ages() const { return false; }
 };
 
 /// `kept` [N] of 0 or 1 without those that are not allowed.

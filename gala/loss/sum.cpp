@@ -7,10 +7,13 @@
 namespace gala {
 
 LossNeeds SumLoss::needs() const {
-  LossNeeds needs;
+  LossNeeds needs{.images = false};
   for (const auto& term : terms_) {
-    needs.teacher = needs.teacher || term->needs().teacher;
-    needs.view = std::max(needs.view, term->needs().view);
+    const LossNeeds each = term->needs();
+    needs.teacher |= each.teacher;
+    needs.source |= each.source;
+    needs.images |= each.images;
+    needs.view = std::max(needs.view, each.view);
   }
   return needs;
 }

@@ -27,6 +27,7 @@ void DistancePenalty::add(const ParameterArena& parameters, Gradients& gradients
   const c10::NoGradGuard no_grad;
   at::Tensor pull = (parameters.values() - source_).mul_(2 * weight_);
   if (importance_.defined()) pull.mul_(importance_);
+  if (factor_.defined()) pull.mul_(factor_);
   for (std::size_t i = 0; i < gradients.tensors.size(); ++i) {
     at::Tensor& gradient = gradients.tensors[i];
     const at::Tensor part = parameters.view(pull, i);

@@ -3,15 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include "gala/base/error.h"
-
 namespace gala {
-
-LawProbe::LawProbe(const Options& options) : options_(options) {
-  if (!(options.power >= 0)) {
-    fail<ConfigError>("selector law: power must not be negative, not {}", options.power);
-  }
-}
 
 void LawProbe::attach(const ParameterArena& parameters, const LayerPartition& layers) {
   by_layer_ = ByLayer(layers, parameters.entries().size(), parameters.values().device());

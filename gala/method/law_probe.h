@@ -8,7 +8,7 @@ namespace gala {
 class LawProbe : public Probe {
  public:
   using Options = LawSelector::Options;
-  explicit LawProbe(const Options& options);
+  explicit LawProbe(const Options& options) : options_(options) {}
   void attach(const ParameterArena& parameters, const LayerPartition& layers) override;
   at::Tensor scalar(const Output& output) const override;
   at::Tensor look(const ParameterArena& parameters, const Gradients& gradients) override;

@@ -8,9 +8,9 @@ namespace gala {
 namespace {
 
 /// Options that the first records do not have.
-constexpr std::string_view kAddedLater[] = {"after_step",  "answer",  "penalty", "perturb",
-                                            "readout",     "reset",   "samples", "shadow",
-                                            "source_data", "teacher", "view"};
+constexpr std::string_view kAddedLater[] = {
+    "after_step", "answer", "drift",       "penalty", "perturb", "readout", "reset",
+    "samples",    "shadow", "source_data", "store",   "teacher", "view"};
 
 bool added_later(std::string_view name) {
   return std::find(std::begin(kAddedLater), std::end(kAddedLater), name) != std::end(kAddedLater);

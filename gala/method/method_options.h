@@ -48,6 +48,7 @@ constexpr std::array<std::string_view, 3> enum_names(AnswerWith) {
 struct MethodOptions {
   std::string loss = "pseudo_label";
   std::string samples = "none";
+  std::string store = "none";
   std::string select = "gala";
   std::string optimizer = "adam";
   std::string view = "none";
@@ -55,7 +56,8 @@ struct MethodOptions {
   AnswerWith answer = AnswerWith::kStudent;
   std::string perturb = "none";
   std::string penalty = "none";
-  std::string source_data = {};  ///< for penalties that learn from the source; empty: none
+  std::string drift = "none";
+  std::string source_data = {};  ///< for parts that learn from the source; empty: none
   std::string after_step = "none";
   std::string reset = "none";
   std::string readout = "none";
@@ -78,6 +80,8 @@ struct MethodOptions {
            "unsupervised loss; several with + between them: their sum");
     option("samples", &MethodOptions::samples,
            "how much each image counts in the loss; none: all alike");
+    option("store", &MethodOptions::store,
+           "images of the stream that are kept; none: only the batch at hand");
     option("select", &MethodOptions::select, "which layers move");
     option("optimizer", &MethodOptions::optimizer, "how they move");
     option("view", &MethodOptions::view, "how images are looked at a second time");
@@ -85,8 +89,10 @@ struct MethodOptions {
     option("answer", &MethodOptions::answer, "who answers: the student, the teacher, or both");
     option("perturb", &MethodOptions::perturb, "where the gradient is taken; none: where we are");
     option("penalty", &MethodOptions::penalty, "what holds parameters back");
+    option("drift", &MethodOptions::drift,
+           "how far the stream went, which scales the penalty and slows the teacher");
     option("source_data", &MethodOptions::source_data,
-           "images of the source, for a penalty that learns from them");
+           "images of the source, for a penalty or drift that learns from them");
     option("after_step", &MethodOptions::after_step,
            "what is done after every step; several with + between them");
     option("reset", &MethodOptions::reset, "when to go back to the source");

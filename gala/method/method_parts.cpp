@@ -52,6 +52,8 @@ std::vector<std::string> make_parts(const MethodOptions& options, MethodParts& p
   make_one(parts.perturb, options.perturb, make_perturbation);
   make_one(parts.penalty, options.penalty, make_penalty);
   make_one(parts.reset, options.reset, make_reset_rule);
+  make_one(parts.store, options.store, make_store);
+  make_one(parts.drift, options.drift, make_drift);
   make_one(parts.readout, options.readout, make_readout);
   if (parts.after_step.empty()) {
     for (const Spec& spec : parse_specs(options.after_step)) {
@@ -76,6 +78,8 @@ MethodOptions written_out(MethodOptions options) {
   one(options.penalty, penalty_registry(), Penalty::kKind);
   one(options.reset, reset_rule_registry(), ResetRule::kKind);
   one(options.readout, readout_registry(), Readout::kKind);
+  one(options.store, store_registry(), Store::kKind);
+  one(options.drift, drift_registry(), Drift::kKind);
   if (!options.norm.empty()) options.norm = NormMode::parse(options.norm).to_string();
   const Spec guard = Spec::parse(options.guard);
   options.guard =

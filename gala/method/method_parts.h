@@ -5,11 +5,13 @@
 #include "gala/loss/loss.h"
 #include "gala/loss/sample_rule.h"
 #include "gala/method/after_step.h"
+#include "gala/method/drift.h"
 #include "gala/method/method_options.h"
 #include "gala/method/penalty.h"
 #include "gala/method/perturbation.h"
 #include "gala/method/readout.h"
 #include "gala/method/reset_rule.h"
+#include "gala/method/store.h"
 #include "gala/method/teacher.h"
 #include "gala/optim/optimizer.h"
 #include "gala/select/selector.h"
@@ -30,11 +32,17 @@ struct MethodParts {
   std::unique_ptr<Perturbation> perturb = {};
   std::unique_ptr<Penalty> penalty = {};
   std::unique_ptr<ResetRule> reset = {};
+  std::unique_ptr<Store> store = {};  ///< null: steps are made on the batch at hand
+  std::unique_ptr<Drift> drift = {};
+
+  bool wants_source_images() const { return drift || (penalty && penalty->wants_source_images()); }
 
   /// Calls `use` with each of the parts that remember.
   template <class Use>
   void for_each(const Use& use) const {
     if (samples) use(*samples);
+    if (store) use(*store);
+    if (drift) use(*drift);
     if (teacher) use(*teacher);
     if (penalty) use(*penalty);
     for (const auto& part : after_step) use(*part);

@@ -3,22 +3,9 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include "gala/base/error.h"
 #include "gala/tensor/torch_workspace.h"
 
 namespace gala {
-
-PalmProbe::PalmProbe(const Options& options) : options_(options) {
-  if (!(options.temperature > 0)) {
-    fail<ConfigError>("selector palm: temperature must be above 0, not {}", options.temperature);
-  }
-  if (!(options.threshold >= 0)) {
-    fail<ConfigError>("selector palm: threshold must not be negative, not {}", options.threshold);
-  }
-  if (!(options.keep >= 0 && options.keep <= 1)) {
-    fail<ConfigError>("selector palm: keep must lie in [0, 1], not {}", options.keep);
-  }
-}
 
 void PalmProbe::attach(const ParameterArena& parameters, const LayerPartition& layers) {
   by_layer_ = ByLayer(layers, parameters.entries().size(), parameters.values().device());

@@ -10,7 +10,7 @@ namespace gala {
 class PalmProbe : public Probe {
  public:
   using Options = PalmSelector::Options;
-  explicit PalmProbe(const Options& options);
+  explicit PalmProbe(const Options& options) : options_(options) {}
   void attach(const ParameterArena& parameters, const LayerPartition& layers) override;
   at::Tensor scalar(const Output& output) const override;
   at::Tensor look(const ParameterArena& parameters, const Gradients& gradients) override;

@@ -29,6 +29,12 @@ class Penalty : public Part {
                      const SourceImages& images) = 0;
   /// Adds the gradient of the penalty. Part of a pass that may be captured: it only queues work.
   virtual void add(const ParameterArena& parameters, Gradients& gradients) const = 0;
+
+  /// The penalty counts by this scalar on the device, which changes in place (Drift).
+  void scale_by(const at::Tensor& factor) { factor_ = factor; }
+
+ protected:
+  at::Tensor factor_;  ///< undefined: 1
 };
 
 std::span<const RegistryEntry<Penalty>> penalty_registry();

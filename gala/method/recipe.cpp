@@ -61,6 +61,36 @@ constexpr Setting kCotta[] = {{"loss", "teacher_cross_entropy"},
                               {"answer", "teacher"},
                               {"after_step", "restore"},
                               kBatch};
+// RoTTA's normalisation; its memory of 64 images is the store's default.
+constexpr Setting kRobust{"norm", "running:momentum=0.05,gradient=yes"},
+    kMeanTeacher{"teacher", "mean"}, kTeacherAnswers{"answer", "teacher"};
+constexpr Setting kRotta[] = {{"loss", "teacher_cross_entropy:look=view"},
+                              {"samples", "age"},
+                              {"store", "balanced"},
+                              kAffine,
+                              kAdam,
+                              kView,
+                              kMeanTeacher,
+                              kTeacherAnswers,
+                              kRobust};
+constexpr Setting kPetta[] = {
+    {"loss", "teacher_cross_entropy:form=symmetric,look=both+source_cross_entropy"},
+    {"store", "balanced:every=0"},
+    kAffine,
+    kAdam,
+    kView,
+    kMeanTeacher,
+    kTeacherAnswers,
+    {"penalty", "cosine"},
+    {"drift", "features"},
+    kRobust};
+constexpr Setting kMemo[] = {{"loss", "marginal_entropy"},
+                             {"select", "all"},
+                             {"optimizer", "sgd:rate=0.005"},
+                             kView,
+                             {"norm", "blend:weight=0.1"},
+                             {"episodic", "yes"},
+                             {"predict", "after"}};
 constexpr Setting kBnAlpha[] = {kNothing, {"norm", "blend:weight=0.1"}};
 constexpr Setting kLame[] = {kNothing, {"readout", "lame"}, kSource};
 constexpr Setting kT3a[] = {kNothing, {"readout", "t3a"}, kSource};
@@ -80,6 +110,10 @@ constexpr Recipe kRecipes[] = {
     {"law", "layers by their Fisher information (Park et al. 2024)", kLaw},
     {"rdumb", "ETA, back to the source every 1,000 steps (Press et al. 2023)", kRdumb},
     {"cotta", "a mean teacher over 32 looks, random restore (Wang et al. 2022)", kCotta},
+    {"rotta", "a mean teacher over a balanced memory, for correlated streams (Yuan et al. 2023)",
+     kRotta},
+    {"petta", "RoTTA, held back by how far the features went (Hoang et al. 2024)", kPetta},
+    {"memo", "one image at a time, its looks agreed, then back (Zhang et al. 2022)", kMemo},
     {"gala", "one layer at a time, with SHOT (the paper's continual setting)", kGala},
     {"bn_alpha", "a tenth of the batch's statistics (Schneider et al. 2020)", kBnAlpha},
     {"lame", "answers smoothed between neighbours (Boudiaf et al. 2022)", kLame},

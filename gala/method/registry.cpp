@@ -1,6 +1,9 @@
 #include <ATen/ATen.h>
 
 #include "gala/method/after_step.h"
+#include "gala/method/balanced_store.h"
+#include "gala/method/cosine_penalty.h"
+#include "gala/method/drift.h"
 #include "gala/method/ensemble.h"
 #include "gala/method/fisher.h"
 #include "gala/method/kalman.h"
@@ -15,8 +18,10 @@
 #include "gala/method/reset_rules.h"
 #include "gala/method/restore.h"
 #include "gala/method/sharpness.h"
+#include "gala/method/store.h"
 #include "gala/method/t3a.h"
 #include "gala/method/teacher.h"
+#include "gala/method/window_store.h"
 
 namespace gala {
 namespace {
@@ -36,6 +41,19 @@ constexpr RegistryEntry<Penalty> kPenalties[] = {
     registry_entry<Penalty, FisherPenalty>(
         "fisher", "what mattered to the source is held back (EATA; --source-data)"),
     registry_entry<Penalty, DistancePenalty>("distance", "everything is held back alike"),
+    registry_entry<Penalty, CosinePenalty>("cosine", "every tensor keeps its direction (PeTTA)"),
+};
+
+constexpr RegistryEntry<Store> kStores[] = {
+    registry_entry<Store, BalancedStore>(
+        "balanced", "a memory with no class above its share, by age and entropy (RoTTA)"),
+    registry_entry<Store, WindowStore>("window",
+                                       "the last images; batches of one are answered among them"),
+};
+
+constexpr RegistryEntry<Drift> kDrifts[] = {
+    registry_entry<Drift, FeatureDrift>(
+        "features", "class means of the features beside the source's (PeTTA; --source-data)"),
 };
 
 constexpr RegistryEntry<Probe> kProbes[] = {
@@ -116,6 +134,22 @@ std::span<const RegistryEntry<ResetRule>> reset_rule_registry() {
 
 std::unique_ptr<ResetRule> make_reset_rule(const Spec& spec) {
   return make_from_registry<ResetRule>(reset_rule_registry(), spec);
+}
+
+std::span<const RegistryEntry<Store>> store_registry() {
+  return kStores;
+}
+
+std::unique_ptr<Store> make_store(const Spec& spec) {
+  return make_from_registry<Store>(store_registry(), spec);
+}
+
+std::span<const RegistryEntry<Drift>> drift_registry() {
+  return kDrifts;
+}
+
+std::unique_ptr<Drift> make_drift(const Spec& spec) {
+  return make_from_registry<Drift>(drift_registry(), spec);
 }
 
 std::span<const RegistryEntry<Readout>> readout_registry() {

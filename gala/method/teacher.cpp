@@ -3,30 +3,43 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <utility>
+
 #include "gala/base/error.h"
 #include "gala/tensor/torch_workspace.h"
 
 namespace gala {
 namespace {
 
-/// Other parameters in the slots of a network while it lives, then the student's again.
+/// Other parameters and statistics in the slots of a network while it lives, then the student's again.
 class InSlots {
  public:
-  InSlots(const Teacher::Site& site, const at::Tensor& values) : site_(site) {
+  InSlots(const Teacher::Site& site, const at::Tensor& values,
+          const std::vector<at::Tensor>& statistics)
+      : site_(site), statistics_(statistics) {
     for (std::size_t i = 0; i < site.slots.size(); ++i) {
       site.slots[i]->value = site.parameters.view(values, i);
     }
+    exchange_statistics();
   }
   ~InSlots() {
     for (std::size_t i = 0; i < site_.slots.size(); ++i) {
       site_.slots[i]->value = site_.parameters.leaf(i);
     }
+    exchange_statistics();
   }
   InSlots(const InSlots&) = delete;
   InSlots& operator=(const InSlots&) = delete;
 
  private:
+  void exchange_statistics() {
+    for (std::size_t i = 0; i < statistics_.size(); ++i) {
+      std::swap(site_.model.buffers()[i].value, statistics_[i]);
+    }
+  }
+
   const Teacher::Site& site_;
+  std::vector<at::Tensor> statistics_;  ///< those that are not in the slots
 };
 
 }  // namespace
@@ -34,16 +47,33 @@ class InSlots {
 void SourceTeacher::attach(const Site& site) {
   site_ = std::make_unique<Site>(site);
   source_ = site.parameters.values().clone();
+  if (!site.model.norm_mode().keeps_statistics()) return;
+  for (const Buffer& buffer : site.model.buffers()) {
+    statistics_.push_back(buffer.value.clone());
+    source_statistics_.push_back(buffer.value.clone());
+  }
 }
 
-Output SourceTeacher::answer(const at::Tensor& images, bool) {
-  return answer_with(source_, images);
+Output SourceTeacher::answer(const at::Tensor& images, bool adapting) {
+  return answer_with(source_, images, adapting);
 }
 
-Output SourceTeacher::answer_with(const at::Tensor& values, const at::Tensor& images) const {
+Output SourceTeacher::answer_with(const at::Tensor& values, const at::Tensor& images,
+                                  bool follow) const {
   const c10::NoGradGuard no_grad;
-  const InSlots in_slots(*site_, values);
-  return site_->model.forward(images, /*update_statistics=*/false);
+  const InSlots in_slots(*site_, values, statistics_);
+  return site_->model.forward(images, /*update_statistics=*/follow && !statistics_.empty());
+}
+
+void SourceTeacher::reset() {
+  const c10::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < statistics_.size(); ++i) statistics_[i].copy_(source_statistics_[i]);
+}
+
+void SourceTeacher::remember(StateArchive& archive) {
+  for (std::size_t i = 0; i < statistics_.size(); ++i) {
+    archive.tensor(name_ + "_statistics/" + site_->model.buffers()[i].name, statistics_[i]);
+  }
 }
 
 MeanTeacher::MeanTeacher(const Options& options) : options_(options) {
@@ -62,14 +92,15 @@ void MeanTeacher::attach(const Site& site) {
 
 Output MeanTeacher::answer(const at::Tensor& images, bool adapting) {
   const c10::NoGradGuard no_grad;
-  const bool looks =
-      adapting && options_.views > 0 &&
-      at::softmax(answer_with(source_, images).logits, 1).amax(1).mean().item<double>() <
-          options_.below;
-  if (!looks) return answer_with(values_, images);
+  const bool looks = adapting && options_.views > 0 &&
+                     at::softmax(answer_with(source_, images, /*follow=*/false).logits, 1)
+                             .amax(1)
+                             .mean()
+                             .item<double>() < options_.below;
+  if (!looks) return answer_with(values_, images, /*follow=*/adapting);
   Output mean;
   for (int view = 0; view < options_.views; ++view) {
-    const Output one = answer_with(values_, site_->view->look(images, view));
+    const Output one = answer_with(values_, site_->view->look(images, view), /*follow=*/view == 0);
     mean.logits = mean.logits.defined() ? mean.logits.add_(one.logits) : one.logits.clone();
     mean.features =
         mean.features.defined() ? mean.features.add_(one.features) : one.features.clone();
@@ -81,15 +112,22 @@ Output MeanTeacher::answer(const at::Tensor& images, bool adapting) {
 
 void MeanTeacher::follow() {
   const c10::NoGradGuard no_grad;
-  values_.mul_(options_.keep).add_(site_->parameters.values(), 1 - options_.keep);
+  if (!site_->drift.defined()) {
+    values_.mul_(options_.keep).add_(site_->parameters.values(), 1 - options_.keep);
+    return;
+  }
+  const at::Tensor share = (1 - site_->drift) * (1 - options_.keep);
+  values_.add_((site_->parameters.values() - values_).mul_(share));
 }
 
 void MeanTeacher::reset() {
+  SourceTeacher::reset();
   const c10::NoGradGuard no_grad;
   values_.copy_(source_);
 }
 
 void MeanTeacher::remember(StateArchive& archive) {
+  SourceTeacher::remember(archive);
   archive.buffer("teacher/", hold(values_));
 }
 

@@ -2,7 +2,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gala/base/registry.h"
@@ -14,8 +16,8 @@
 namespace gala {
 
 /// Another network beside the student, with parameters of its own: its answers are what the loss compares
-/// with, and may be what answers. It is the same network under the same norm mode with the same
-/// statistics; what does not adapt, both share.
+/// with, and may be what answers. It is the same network under the same norm mode; running statistics that
+/// follow the stream are its own, and what does not adapt, both share.
 class Teacher : public Part {
  public:
   static constexpr std::string_view kKind = "teacher";
@@ -26,6 +28,7 @@ class Teacher : public Part {
     const ParameterArena& parameters;  ///< the student's
     std::vector<Parameter*> slots;     ///< of the model, in the arena's order
     View* view = nullptr;              ///< where there is one
+    at::Tensor drift = {};             ///< where there is one: a scalar that changes in place
   };
 
   /// The student is the source when this is called.
@@ -36,6 +39,8 @@ class Teacher : public Part {
   virtual void follow() {}
   /// How often it looks at the images by the view; then its answer cannot be captured.
   virtual int looks() const { return 0; }
+  /// The running statistics it moves, in place.
+  virtual std::vector<at::Tensor> statistics() const { return {}; }
 };
 
 std::span<const RegistryEntry<Teacher>> teacher_registry();
@@ -47,20 +52,31 @@ class SourceTeacher : public Teacher {
  public:
   using Options = NoOptions;
   explicit SourceTeacher(const Options&) {}
+  /// What it remembers is called by this name.
+  explicit SourceTeacher(std::string name) : name_(std::move(name)) {}
   void attach(const Site& site) override;
   Output answer(const at::Tensor& images, bool adapting) override;
+  std::vector<at::Tensor> statistics() const override { return statistics_; }
+  void reset() override;
+  void remember(StateArchive& archive) override;
 
  protected:
   SourceTeacher() = default;
-  /// The network's answer with these parameters in its slots.
-  Output answer_with(const at::Tensor& values, const at::Tensor& images) const;
+  /// The network's answer with these parameters in its slots, and its own running statistics, which move
+  /// where `follow` is true.
+  Output answer_with(const at::Tensor& values, const at::Tensor& images, bool follow) const;
 
   std::unique_ptr<Site> site_;
   at::Tensor source_;  ///< in the arena's layout
+
+ private:
+  std::string name_ = "teacher";
+  std::vector<at::Tensor> statistics_;         ///< its own; empty where the norm mode keeps none
+  std::vector<at::Tensor> source_statistics_;  ///< as they were at first
 };
 
 /// A moving mean of the student, CoTTA's (Wang et al. 2022): after each step
-/// θ_t ← keep · θ_t + (1 - keep) · θ. Where the source model is less sure of the batch than `below` (mean of
+/// θ_t ← keep · θ_t + (1 - keep) · θ, and with a drift d the share 1 - keep is multiplied by 1 - d. Where the source model is less sure of the batch than `below` (mean of
 /// its largest probabilities), the answer is the mean of the logits over `views` looks at the images;
 /// else, and with views=0, that to the images as they are.
 class MeanTeacher : public SourceTeacher {

@@ -22,9 +22,20 @@ struct BlendOptions {
 
 struct RunningOptions {
   double momentum = NormMode{}.momentum;
+  bool gradient = NormMode{}.gradient;
   template <class Visitor>
   static void visit(Visitor&& option) {
     option("momentum", &RunningOptions::momentum, "share a new batch takes, 0 to 1");
+    option("gradient", &RunningOptions::gradient, "gradients flow through that share (RoTTA)");
+  }
+};
+
+/// The same as long as nobody asks for more: what was written before stays as it is.
+struct MomentumOptions {
+  double momentum = NormMode{}.momentum;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("momentum", &MomentumOptions::momentum, "share a new batch takes, 0 to 1");
   }
 };
 
@@ -84,16 +95,35 @@ at::Tensor with_batch_statistics(const at::Tensor& input, const at::Tensor& scal
                         use_cudnn());
 }
 
-at::Tensor with_blended_statistics(const at::Tensor& input, const at::Tensor& scale,
-                                   const at::Tensor& shift, const at::Tensor& running_mean,
-                                   const at::Tensor& running_var, double weight, double epsilon) {
+struct Statistics {
+  at::Tensor mean, variance;
+};
+
+/// weight · batch + (1 - weight) · running, differentiable in the input.
+Statistics blended(const at::Tensor& input, const at::Tensor& running_mean,
+                   const at::Tensor& running_var, double weight) {
   const auto [batch_var, batch_mean] =
       at::var_mean(input.to(running_mean.scalar_type()), at::IntArrayRef{0, 2, 3}, at::Scalar(0));
-  const at::Tensor mean = batch_mean * weight + running_mean * (1 - weight);
-  const at::Tensor variance = batch_var * weight + running_var * (1 - weight);
-  const at::Tensor factor = scale * at::rsqrt(variance + epsilon);
-  const at::Tensor offset = shift - mean * factor;
+  return {batch_mean * weight + running_mean * (1 - weight),
+          batch_var * weight + running_var * (1 - weight)};
+}
+
+at::Tensor normalised(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                      const Statistics& statistics, double epsilon) {
+  const at::Tensor factor = scale * at::rsqrt(statistics.variance + epsilon);
+  const at::Tensor offset = shift - statistics.mean * factor;
   return at::addcmul(offset.view({1, -1, 1, 1}), input, factor.view({1, -1, 1, 1}));
+}
+
+/// Running statistics that take the batch in and are used at once.
+Statistics moved(const at::Tensor& input, at::Tensor& running_mean, at::Tensor& running_var,
+                 double momentum) {
+  const Statistics next = blended(input, running_mean, running_var, momentum);
+  const at::NoGradGuard no_grad;
+  const at::Tensor usable = at::isfinite(next.mean).logical_and_(at::isfinite(next.variance));
+  running_mean.copy_(at::where(usable, next.mean, running_mean));
+  running_var.copy_(at::where(usable, next.variance, running_var));
+  return next;
 }
 
 at::Tensor while_training(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
@@ -124,8 +154,9 @@ NormMode NormMode::parse(std::string_view text) {
     mode.weight = checked_share(spec, "weight", parse_options<BlendOptions>(spec, kWhat).weight);
   } else if (spec.name == "running") {
     mode.kind = NormKind::kRunning;
-    mode.momentum =
-        checked_share(spec, "momentum", parse_options<RunningOptions>(spec, kWhat).momentum);
+    const auto options = parse_options<RunningOptions>(spec, kWhat);
+    mode.momentum = checked_share(spec, "momentum", options.momentum);
+    mode.gradient = options.gradient;
   } else {
     fail<ConfigError>("unknown {} \"{}\"{}", kWhat, spec.name,
                       suggestion(spec.name, {"source", "batch", "blend", "running"}));
@@ -142,9 +173,11 @@ std::string NormMode::to_string() const {
     case NormKind::kBlend:
       return options_to_spec("blend", BlendOptions{weight}).to_string();
     case NormKind::kRunning:
-      return options_to_spec("running", RunningOptions{momentum}).to_string();
+      return (gradient ? options_to_spec("running", RunningOptions{momentum, gradient})
+                       : options_to_spec("running", MomentumOptions{momentum}))
+          .to_string();
     case NormKind::kTraining:
-      return options_to_spec("training", RunningOptions{momentum}).to_string();
+      return options_to_spec("training", MomentumOptions{momentum}).to_string();
   }
   fail("norm mode {} does not exist", static_cast<int>(kind));
 }
@@ -166,10 +199,15 @@ at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at
     case NormKind::kBatch:
       return finished(with_batch_statistics(input, scale, shift, epsilon), end);
     case NormKind::kBlend:
-      return finished(with_blended_statistics(input, scale, shift, running_mean, running_var,
-                                              mode.weight, epsilon),
+      return finished(normalised(input, scale, shift,
+                                 blended(input, running_mean, running_var, mode.weight), epsilon),
                       end);
     case NormKind::kRunning:
+      if (mode.gradient && update_statistics) {
+        return finished(normalised(input, scale, shift,
+                                   moved(input, running_mean, running_var, mode.momentum), epsilon),
+                        end);
+      }
       if (update_statistics) move_statistics(input, running_mean, running_var, mode.momentum);
       // Copies, since backward needs these values even if another batch passes before it.
       return with_statistics(input, scale, shift, running_mean.clone(), running_var.clone(),

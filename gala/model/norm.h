@@ -15,7 +15,7 @@ enum class NormKind {
   kBatch,    ///< those of the batch at hand
   kBlend,    ///< weight · batch + (1 - weight) · source; gradients flow through the batch part
   kRunning,  ///< running statistics that follow the stream, once a batch; constants for the
-             ///< gradient
+             ///< gradient unless it is asked for
   kTraining  ///< batch statistics, running ones updated for later use; only while training
 };
 
@@ -23,8 +23,9 @@ struct NormMode {
   NormKind kind = NormKind::kSource;
   double weight = 0.5;    ///< of `blend`
   double momentum = 0.1;  ///< of `running` and while training
+  bool gradient = false;  ///< of `running`
 
-  /// "source", "batch", "blend:weight=0.3", "running:momentum=0.05"; shares are from 0 to 1. Throws
+  /// "source", "batch", "blend:weight=0.3", "running:momentum=0.05,gradient=yes"; shares are from 0 to 1. Throws
   /// ConfigError, for `training` too: that mode is the trainer's and not a user's choice.
   static NormMode parse(std::string_view text);
   std::string to_string() const;
@@ -49,7 +50,8 @@ std::vector<MethodInfo> describe_norm_modes();
 /// running <- (1 - momentum) · running + momentum · batch, with the unbiased batch variance as in
 /// PyTorch (everywhere else it is the biased one). Where a channel has a single value in the whole
 /// batch there is no variance, and only `running_mean` moves. With `running`, a channel whose batch
-/// statistics are not finite keeps those it had.
+/// statistics are not finite keeps those it had. With `gradient`, where they move, gradients flow through the
+/// batch's share of them, and the variance is the biased one: the robust normalisation of RoTTA (Yuan et al. 2023).
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
                       double epsilon, bool update_statistics, const NormEnd& end = {});

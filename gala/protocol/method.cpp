@@ -11,7 +11,8 @@ namespace gala {
 namespace {
 
 /// What a run in which nothing moves still depends on.
-constexpr std::string_view kMattersWhenIdle[] = {"select", "norm", "readout", "guard", "seed"};
+constexpr std::string_view kMattersWhenIdle[] = {"select", "norm",  "readout",
+                                                 "store",  "guard", "seed"};
 
 /// What the plan asks for, over what the protocol prescribes.
 MethodOptions requested(const RunRequest& request, const RunDefaults& defaults) {
@@ -46,7 +47,7 @@ Method decide_method(const RunRequest& request, const RunDefaults& defaults, Mod
   MethodParts parts;
   make_parts(options, parts);
   const Fit found = fit(network, options, parts, !options.source_data.empty());
-  if (!parts.penalty || !parts.penalty->wants_source_images()) options.source_data.clear();
+  if (!parts.wants_source_images()) options.source_data.clear();
   options.partition = found.granularity;
   options.head = found.head ? HeadRule::kAdapt : HeadRule::kFreeze;
   return method;

@@ -30,7 +30,7 @@ TEST_F(MethodFlag, RunsEveryMethodThatIsListed) {
   ASSERT_GT(listed.size(), 10u);
   for (const auto& method : listed) {
     const std::string name = method.at("name");
-    const bool wants_source = name == "eata";
+    const bool wants_source = name == "eata" || name == "petta";
     const Ending ending =
         adapt("--method " + name + (name == "cotta" ? " --teacher mean:views=2" : "") +
               (wants_source ? " --source-data arrays:images=source.npy" : ""));
@@ -73,6 +73,13 @@ TEST_F(MethodFlag, RefusesWhatDoesNotFitWithExitCodeTwo) {
       {"--perturb sum", "did you mean \"sam\""},
       {"--penalty fisher --source-data arrays:images=nothing.npy", "nothing.npy"},
       {"--select palm:temperature=0", "temperature"},
+      {"--method petta", "source_data"},
+      {"--method tent --store window:length=4", "length=8 or more"},
+      {"--method rotta --store none", "how old images are"},
+      {"--method rotta --episodic", "empty each time"},
+      {"--method rotta --store balanced:size=1", "size must lie in"},
+      {"--method memo --predict adapting", "by the view alone"},
+      {"--drift features --source-data arrays:images=source.npy", "nobody asks the drift"},
   };
   for (const auto& [flags, word] : cases) {
     const Ending ending = adapt(flags);

@@ -229,7 +229,7 @@ TEST(Losses, RefuseUnknownWords) {
       message_of("pseudolabel"),
       "unknown loss \"pseudolabel\" (did you mean \"pseudo_label\"? known: pseudo_label, shot, "
       "information_maximisation, entropy, generalised_cross_entropy, soft_likelihood_ratio, "
-      "consistency, teacher_cross_entropy)");
+      "consistency, teacher_cross_entropy, source_cross_entropy, marginal_entropy)");
   EXPECT_EQ(message_of("shot:thea=1"),
             "loss shot has no option \"thea\" (did you mean \"theta\"? known: beta, theta)");
   EXPECT_NE(message_of("entropy:beta=0.9"), "no error");
@@ -288,6 +288,54 @@ TEST(TeacherCrossEntropy, ComparesWithTheTeacher) {
   for (int n = 0; n < 4; ++n) expected += cross_of(teacher_logits[n], student_logits[n]) / 4;
   const LossInput input{.student = student, .teacher = &teacher};
   EXPECT_NEAR(loss->evaluate(input).value.item<double>(), expected, 1e-9);
+}
+
+TEST(TeacherCrossEntropy, ComparesTheLookItIsAskedFor) {
+  at::manual_seed(6);
+  const at::Tensor seen = at::randn({4, 3}, at::kDouble),
+                   otherwise = at::randn({4, 3}, at::kDouble),
+                   taught = at::randn({4, 3}, at::kDouble);
+  const Output student{{}, seen}, view{{}, otherwise}, teacher{{}, taught};
+  const LossInput input{.student = student, .teacher = &teacher, .source = &teacher, .view = &view};
+  const auto value = [&](const char* spec) {
+    return make_loss(spec)->evaluate(input).value.item<double>();
+  };
+  double images = 0, viewed = 0;
+  for (int n = 0; n < 4; ++n) {
+    images += cross_of(taught[n], seen[n]) / 4;
+    viewed += cross_of(taught[n], otherwise[n]) / 4;
+  }
+  EXPECT_NEAR(value("teacher_cross_entropy:look=view"), viewed, 1e-9);
+  EXPECT_NEAR(value("teacher_cross_entropy:look=both"), (images + viewed) / 2, 1e-9);
+  EXPECT_NEAR(value("source_cross_entropy:weight=3"), 3 * viewed, 1e-9);
+  EXPECT_NEAR(value("source_cross_entropy:look=images"), images, 1e-9);
+  EXPECT_FALSE(make_loss("teacher_cross_entropy:look=view")->needs().images);
+  const LossNeeds both = make_loss("teacher_cross_entropy+source_cross_entropy")->needs();
+  EXPECT_TRUE(both.images && both.teacher && both.source);
+  EXPECT_EQ(both.view, SecondLook::kAll);
+  EXPECT_NE(message_of("source_cross_entropy:weight=-1"), "no error");
+}
+
+TEST(MarginalEntropy, IsThatOfTheMeanAnswerToAllLooks) {
+  at::manual_seed(7);
+  const at::Tensor logits = (at::randn({6, 3}, at::kDouble) * 3).requires_grad_();
+  const Output looks{{}, logits};
+  const auto loss = make_loss("marginal_entropy:looks=3");
+  EXPECT_EQ(loss->needs().looks, 3);
+  const LossTerms terms = loss->evaluate({.student = looks, .view = &looks});
+  double expected = 0;
+  for (int n = 0; n < 2; ++n) {
+    double mean[3] = {};
+    for (int look = 0; look < 3; ++look) {
+      const at::Tensor p = logits[2 * look + n].softmax(0);
+      for (int c = 0; c < 3; ++c) mean[c] += p[c].item<double>() / 3;
+    }
+    for (const double p : mean) expected -= p * std::log(p) / 2;
+  }
+  EXPECT_NEAR(terms.value.item<double>(), expected, 1e-9);
+  EXPECT_EQ(terms.confident.item<double>(), 2);
+  EXPECT_NE(message_of("marginal_entropy:looks=0"), "no error");
+  EXPECT_NE(message_of("marginal_entropy+entropy").find("stands alone"), std::string::npos);
 }
 
 TEST(Entropy, CanKeepToImagesItIsSureOf) {

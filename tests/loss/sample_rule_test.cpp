@@ -224,5 +224,20 @@ TEST(Deyo, CountsImagesWhoseLabelFallsWithTheirShape) {
   EXPECT_THROW(make_sample_rule("certain:margin=0"), ConfigError);
 }
 
+TEST(Age, CountsWhatCameLongAgoLess) {
+  const auto rule = make_sample_rule("age");
+  EXPECT_TRUE(rule->wants_ages());
+  const Row ages{0, 0.5, 1, 7}, allowed{1, 1, 0, 1};
+  Row expected;
+  for (std::size_t n = 0; n < ages.size(); ++n) {
+    expected.push_back(allowed[n] * std::exp(-ages[n]) / (1 + std::exp(-ages[n])));
+  }
+  const Output output{{}, at::zeros({4, 3}, at::kDouble)};
+  expect_weights(rule->weigh({.output = output,
+                              .allowed = at::tensor(allowed, at::kDouble),
+                              .ages = at::tensor(ages, at::kDouble)}),
+                 expected);
+}
+
 }  // namespace
 }  // namespace gala

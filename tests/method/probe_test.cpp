@@ -124,10 +124,10 @@ TEST_F(Probed, TheirScalars) {
   EXPECT_NEAR(law.item<double>(), expected_law, 1e-5);
 }
 
-TEST(Probe, RefusesValuesOutOfRange) {
+TEST(ProbedSelectors, RefuseValuesOutOfRange) {
   for (const char* spec :
        {"palm:temperature=0", "palm:threshold=-1", "palm:keep=2", "law:power=-1"}) {
-    EXPECT_THROW(make_probe(spec), ConfigError) << spec;
+    EXPECT_THROW(make_selector(spec, 0), ConfigError) << spec;
   }
 }
 

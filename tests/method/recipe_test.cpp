@@ -42,6 +42,7 @@ class EveryRecipe : public testing::TestWithParam<Recipe> {
     if (options.samples == "certain") options.samples = "certain:margin=2";
     if (options.samples == "deyo") options.samples = "deyo:margin=2,drop=-1";
     if (options.reset == "every:steps=1000") options.reset = "every:steps=4";
+    if (options.store == "balanced") options.store = "balanced:size=12,every=10";
     if (options.teacher == "mean:views=32") options.teacher = "mean:views=3,below=0.99";
     return options;
   }

@@ -4,6 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "gala/base/error.h"
 
 namespace gala {
@@ -128,6 +130,37 @@ TEST(BatchNorm, RunningStatisticsAreConstantsForTheGradient) {
   layer.forward(input, NormMode::parse("running:momentum=0.2")).sum().backward();
   const double slope = 1.5 / std::sqrt(0.8 * 2 + 0.2 * 14 / 3 + 1e-5);
   EXPECT_NEAR(at_place(input.grad(), 0, 0, 0), slope, 1e-5);
+}
+
+TEST(BatchNorm, RunningWithGradientIsABlendThatStays) {
+  Layer layer, twin;
+  const NormMode mode = NormMode::parse("running:momentum=0.25,gradient=yes");
+  EXPECT_EQ(mode.to_string(), "running:momentum=0.25,gradient=yes");
+  EXPECT_EQ(NormMode::parse("running:momentum=0.25,gradient=no").to_string(),
+            "running:momentum=0.25");
+  const at::Tensor weights = at::arange(8, at::kFloat).view({2, 2, 1, 2});
+  const at::Tensor moved = batch().set_requires_grad(true), mixed = batch().set_requires_grad(true);
+  const at::Tensor output = layer.forward(moved, mode);
+  (output * weights).sum().backward();
+  const at::Tensor blend = twin.forward(mixed, NormMode::parse("blend:weight=0.25"));
+  (blend * weights).sum().backward();
+  EXPECT_TRUE(at::allclose(output, blend));
+  EXPECT_TRUE(at::allclose(moved.grad(), mixed.grad()));
+  EXPECT_NEAR(layer.mean[0].item<double>(), 0.75 * 0.5 + 0.25 * 3, 1e-6);
+  EXPECT_NEAR(layer.var[1].item<double>(), 0.75 * 0.25 + 0.25 * 4, 1e-6);
+
+  // Where they are not to move they are constants.
+  const at::Tensor mean = layer.mean.clone();
+  const at::Tensor still = layer.forward(batch(), mode, false);
+  EXPECT_TRUE(at::allclose(still, output));
+  EXPECT_TRUE(at::equal(layer.mean, mean));
+
+  // A broken picture does not stay in them.
+  at::Tensor broken = batch();
+  broken[0][0][0][0] = std::numeric_limits<float>::quiet_NaN();
+  layer.forward(broken, mode);
+  EXPECT_EQ(layer.mean[0].item<float>(), mean[0].item<float>());
+  EXPECT_NE(layer.mean[1].item<float>(), mean[1].item<float>());
 }
 
 TEST(BatchNorm, RunningAllowsAnotherBatchBeforeBackward) {

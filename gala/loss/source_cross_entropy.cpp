@@ -1,0 +1,24 @@
+#include "gala/loss/source_cross_entropy.h"
+
+#include <ATen/ATen.h>
+
+#include "gala/base/error.h"
+#include "gala/loss/terms.h"
+
+namespace gala {
+
+SourceCrossEntropyLoss::SourceCrossEntropyLoss(const Options& options) : options_(options) {
+  if (!(options.weight >= 0)) {
+    fail<ConfigError>("loss source_cross_entropy: weight must not be negative, not {}",
+                      options.weight);
+  }
+}
+
+LossTerms SourceCrossEntropyLoss::evaluate(const LossInput& input) const {
+  const at::Tensor losses =
+      compare_looks(input.source->logits, input, options_.look, Comparison::kCrossEntropy);
+  return {weighted_mean(losses, input.weights) * options_.weight,
+          count_of(input.student.logits, input.weights)};
+}
+
+}  // namespace gala
