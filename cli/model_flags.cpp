@@ -31,12 +31,14 @@ at::Device parse_device(const std::string& text) {
 
 void ModelFlags::add_to(CLI::App& command) {
   command
-      .add_option("--model", model,
-                  "network, such as resnet18:classes=7 or exported:path=net.pt2; not needed when the "
-                  "weights name theirs")
+      .add_option(
+          "--model", model,
+          "network, such as resnet18:classes=7 or exported:path=net.pt2; not needed when the "
+          "weights name theirs")
       ->type_name("SPEC");
   command
-      .add_option("--weights", weights, "safetensors file or PyTorch checkpoint [the model's own, or random ones]")
+      .add_option("--weights", weights,
+                  "safetensors file or PyTorch checkpoint [the model's own, or random ones]")
       ->type_name("FILE");
 }
 

@@ -230,7 +230,8 @@ TEST_F(Exported, KnowsWhatAParameterIs) {
   EXPECT_EQ(parameter_of(*vit, "cls_token").kind, ModuleKind::kOther);
   EXPECT_EQ(parameter_of(*vit, "cls_token").module, "cls_token");
   EXPECT_EQ(parameter_of(*convnext, "stages.0.0.gamma").kind, ModuleKind::kOther);
-  EXPECT_EQ(parameter_of(*swin, "layers.0.1.relative_position_bias_table").kind, ModuleKind::kOther);
+  EXPECT_EQ(parameter_of(*swin, "layers.0.1.relative_position_bias_table").kind,
+            ModuleKind::kOther);
   EXPECT_EQ(parameter_of(*network("odd"), "mha.in_proj_weight").kind, ModuleKind::kLinear);
   EXPECT_TRUE(parameter_of(*vit, "head.weight").in_head());
   // A method that moves norm layers alone finds them where there is no batch normalisation.
@@ -239,7 +240,7 @@ TEST_F(Exported, KnowsWhatAParameterIs) {
 }
 
 TEST_F(Exported, KeepsRunningStatisticsAsBuffersAndNothingElse) {
-  EXPECT_EQ(network("resnet")->buffers().size(), 2u * 12);
+  EXPECT_EQ(network("resnet")->buffers().size(), 2u * 13);
   EXPECT_TRUE(network("swin")->buffers().empty());
   const auto odd = network("odd");
   EXPECT_EQ(odd->buffers().size(), 4u);
@@ -255,7 +256,8 @@ TEST_F(Exported, MovesRunningStatisticsWhenToldTo) {
   model->forward(images, /*update_statistics=*/false);
   EXPECT_TRUE(model->buffers()[0].value.equal(before));
   model->forward(images);
-  const at::Tensor batch = at::conv2d(images, model->parameters()[0].value, {}, 1, 1).mean({0, 2, 3});
+  const at::Tensor batch =
+      at::conv2d(images, model->parameters()[0].value, {}, 1, 1).mean({0, 2, 3});
   EXPECT_LT(relative_error(model->buffers()[0].value, 0.5 * before + 0.5 * batch), 1e-5);
 }
 
@@ -315,11 +317,17 @@ TEST_F(Exported, RefusesImagesThatTheExportDoesNotTake) {
   const auto model = open(kFolder / "bad" / "at_most_four.pt2");
   model->forward(at::zeros({4, 3, 32, 32}));
   expect_refused([&] { model->forward(at::zeros({5, 3, 32, 32})); }, "at most 4 images");
-  expect_refused([&] { model->forward(at::zeros({2, 3, 48, 32})); },
-                 "was exported for images of 32 x 32, and these have 48 x 32");
+  expect_refused(
+      [&] {
+        model->forward(at::zeros({2, 3, 48, 32}));
+      },
+      "was exported for images of 32 x 32, and these have 48 x 32");
   const std::string path = (kFolder / "vit" / "net.pt2").string();
-  expect_refused([&] { make_model(Spec("exported", {{"path", path}, {"classes", "10"}})); },
-                 "has 7 classes, not 10");
+  expect_refused(
+      [&] {
+        make_model(Spec("exported", {{"path", path}, {"classes", "10"}}));
+      },
+      "has 7 classes, not 10");
   expect_refused([] { make_model("exported"); }, "path must name a .pt2 file");
 }
 

@@ -15,7 +15,8 @@ using nlohmann::json;
 
 constexpr int kMajorVersion = 8;
 constexpr const char* kExportAgain =
-    "export the network anew with tools/export_model.py, or with torch.export.save of torch 2.11 or "
+    "export the network anew with tools/export_model.py, or with torch.export.save of torch 2.11 "
+    "or "
     "newer";
 
 std::shared_ptr<const FileContent> read_file(const std::filesystem::path& path) {
@@ -65,10 +66,11 @@ Archive::Archive(const std::filesystem::path& path)
   try {
     const auto major = program_.at("schema_version").at("major").get<std::int64_t>();
     if (major != kMajorVersion) {
-      refuse(fmt::format("its graph is of version {} of the schema, {} than the one that is read ({}): "
-                         "{}",
-                         major, major > kMajorVersion ? "newer" : "older", kMajorVersion,
-                         major > kMajorVersion ? "a newer gala is needed" : kExportAgain));
+      refuse(fmt::format(
+          "its graph is of version {} of the schema, {} than the one that is read ({}): "
+          "{}",
+          major, major > kMajorVersion ? "newer" : "older", kMajorVersion,
+          major > kMajorVersion ? "a newer gala is needed" : kExportAgain));
     }
     read_payloads("data/weights/", model + "_weights_config.json");
     read_payloads("data/constants/", model + "_constants_config.json");
@@ -97,8 +99,10 @@ std::string Archive::find_root() const {
       refuse(fmt::format("was written by an older torch.export.save: {}", kExportAgain));
     }
     if (name.ends_with("data.pkl")) {
-      refuse("is a PyTorch checkpoint or a TorchScript file and no exported network: weights are given "
-             "by --weights, networks are exported with tools/export_model.py");
+      refuse(
+          "is a PyTorch checkpoint or a TorchScript file and no exported network: weights are "
+          "given "
+          "by --weights, networks are exported with tools/export_model.py");
     }
   }
   refuse("is a zip archive, but not one of torch.export.save");
@@ -159,24 +163,39 @@ bool Archive::is_same(const std::string& one, const std::string& other) const {
          first.config.at("tensor_meta") == second.config.at("tensor_meta");
 }
 
+std::optional<at::ScalarType> Archive::type_of(const std::string& name) const {
+  const json& meta = payload(name).config.at("tensor_meta");
+  return meta.is_null() ? std::nullopt : scalar_type(meta.at("dtype").get<std::int64_t>());
+}
+
 at::Tensor Archive::tensor(const std::string& name) const {
+  try {
+    return read_tensor(name);
+  } catch (const json::exception& error) {
+    refuse(fmt::format("what it says of \"{}\" is garbled: {}", name, in_words(error)));
+  }
+}
+
+at::Tensor Archive::read_tensor(const std::string& name) const {
   const auto& [entry, config] = payload(name);
   if (config.at("use_pickle").get<bool>()) {
-    refuse(fmt::format("\"{}\" is stored as a pickle, which is not read: export a network of plain "
-                       "tensors",
-                       name));
+    refuse(
+        fmt::format("\"{}\" is stored as a pickle, which is not read: export a network of plain "
+                    "tensors",
+                    name));
   }
   const auto found = zip_.entries().find(entry);
   if (found == zip_.entries().end()) {
     refuse(fmt::format("the values of \"{}\" are missing: there is no entry {}", name, entry));
   }
   if (found->second.size != found->second.packed_size || found->second.method != 0) {
-    refuse(fmt::format("\"{}\" is compressed, and torch.export.save stores weights as they are: was "
-                       "the file packed anew?",
-                       name));
+    refuse(
+        fmt::format("\"{}\" is compressed, and torch.export.save stores weights as they are: was "
+                    "the file packed anew?",
+                    name));
   }
   const json& meta = config.at("tensor_meta");
-  const auto type = scalar_type(meta.at("dtype").get<std::int64_t>());
+  const auto type = type_of(name);
   if (!type) refuse(fmt::format("\"{}\" is of a type of numbers that is not read", name));
   if (layout(meta.at("layout").get<std::int64_t>()) != at::kStrided) {
     refuse(fmt::format("\"{}\" is not a dense tensor", name));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ class Archive {
   const nlohmann::json& metadata() const { return metadata_; }
   /// A parameter, buffer or constant by its name in the program, in memory of its own.
   at::Tensor tensor(const std::string& name) const;
+  /// The type of its numbers, without reading them; nothing for one that is not read.
+  std::optional<at::ScalarType> type_of(const std::string& name) const;
   /// True when both names stand for the same stored tensor, as tied weights do.
   bool is_same(const std::string& one, const std::string& other) const;
 
@@ -41,6 +44,7 @@ class Archive {
   nlohmann::json read_json(const std::string& entry) const;
   void read_payloads(const std::string& folder, const std::string& config);
   const Payload& payload(const std::string& name) const;
+  at::Tensor read_tensor(const std::string& name) const;
 
   std::string path_;
   ZipReader zip_;

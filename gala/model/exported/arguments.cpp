@@ -53,7 +53,8 @@ Input number_input(const c10::IValue& number, const Wanted& wanted) {
     const auto value = number.toScalar().toDouble();
     return Constant{std::vector<double>(static_cast<std::size_t>(wanted.length), value)};
   }
-  return Constant{std::vector<std::int64_t>(static_cast<std::size_t>(wanted.length), number.toInt())};
+  return Constant{
+      std::vector<std::int64_t>(static_cast<std::size_t>(wanted.length), number.toInt())};
 }
 
 Input number_list(const json& list, const Wanted& wanted) {
@@ -107,8 +108,8 @@ Input tensor_list(const json& list, bool optional, const FindPlace& place_of) {
       tensor = kind == "as_tensor" ? &value : nullptr;
     }
     if (!tensor && !optional) fail("a tensor is missing in a list of them");
-    tensors.items.push_back(
-        tensor ? std::optional(place_of(tensor->at("name").get<std::string>())) : std::nullopt);
+    tensors.items.push_back(tensor ? std::optional(place_of(tensor->at("name").get<std::string>()))
+                                   : std::nullopt);
   }
   return tensors;
 }

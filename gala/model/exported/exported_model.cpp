@@ -44,8 +44,8 @@ Preprocessing default_preprocessing(const Graph& graph) {
 at::Tensor float_tensor(const Archive& archive, const GraphInput& input) {
   at::Tensor value = archive.tensor(input.name);
   if (value.scalar_type() != at::kFloat) {
-    archive.refuse(fmt::format("\"{}\" is {}, and float32 is needed: export model.float()", input.name,
-                               c10::toString(value.scalar_type())));
+    archive.refuse(fmt::format("\"{}\" is {}, and float32 is needed: export model.float()",
+                               input.name, c10::toString(value.scalar_type())));
   }
   if (!at::isfinite(value).all().item<bool>()) {
     archive.refuse(fmt::format("\"{}\" holds values that are not finite", input.name));
@@ -72,9 +72,10 @@ ExportedModel::ExportedModel(const Options& options, const Archive& archive, Gra
             default_preprocessing(graph)),
       graph_(std::move(graph)) {
   if (graph_.height != graph_.width && graph_.height > 0 && graph_.width > 0) {
-    archive.refuse(fmt::format("takes images of {} x {} alone, and pictures are made square: export it "
-                               "for square ones",
-                               graph_.height, graph_.width));
+    archive.refuse(
+        fmt::format("takes images of {} x {} alone, and pictures are made square: export it "
+                    "for square ones",
+                    graph_.height, graph_.width));
   }
   take_tensors(archive);
   make_norms();
@@ -93,7 +94,8 @@ void ExportedModel::take_tensors(const Archive& archive) {
   }
   exported::assign_blocks(parameters_);
   for (const GraphInput& input : graph_.inputs) {
-    if (input.role == GraphInput::Role::kParameter || input.role == GraphInput::Role::kImages) continue;
+    if (input.role == GraphInput::Role::kParameter || input.role == GraphInput::Role::kImages)
+      continue;
     if (input.statistic) {
       buffers_.push_back({input.name, float_tensor(archive, input)});
       buffer_places_.emplace_back(input.place, &buffers_.back());
@@ -139,9 +141,10 @@ void ExportedModel::take_metadata(const Archive& archive) {
       archive.refuse(fmt::format("its gala.json: {}", error.what()));
     }
     if (graph_.height > 0 && preprocessing().size != graph_.height) {
-      archive.refuse(fmt::format("its gala.json prepares images of {0} x {0}, and it takes {1} x {1} "
-                                 "alone",
-                                 preprocessing().size, graph_.height));
+      archive.refuse(
+          fmt::format("its gala.json prepares images of {0} x {0}, and it takes {1} x {1} "
+                      "alone",
+                      preprocessing().size, graph_.height));
     }
     says_preprocessing_ = true;
   }
@@ -171,8 +174,8 @@ void ExportedModel::try_out(const Archive& archive) {
   } catch (const std::exception& problem) {
     archive.refuse(fmt::format("the network cannot answer: {}", first_line(in_words(problem))));
   }
-  if (output.logits.sizes() != at::IntArrayRef{images, classes()} ||
-      output.features.dim() != 2 || output.features.size(0) != images) {
+  if (output.logits.sizes() != at::IntArrayRef{images, classes()} || output.features.dim() != 2 ||
+      output.features.size(0) != images) {
     archive.refuse(fmt::format("for {} images [{}] came out, and not [{}, {}]", images,
                                fmt::join(output.logits.sizes(), ", "), images, classes()));
   }
@@ -180,7 +183,9 @@ void ExportedModel::try_out(const Archive& archive) {
 
 void ExportedModel::check_size(const at::Tensor& images) const {
   check_images(images);
-  const auto fits = [](std::int64_t wanted, std::int64_t size) { return wanted == 0 || wanted == size; };
+  const auto fits = [](std::int64_t wanted, std::int64_t size) {
+    return wanted == 0 || wanted == size;
+  };
   if (!fits(graph_.height, images.size(2)) || !fits(graph_.width, images.size(3))) {
     fail<ConfigError>("model {} was exported for images of {} x {}, and these have {} x {}",
                       spec().to_string(), graph_.height, graph_.width, images.size(2),
@@ -246,8 +251,8 @@ std::vector<std::string> ExportedModel::notes() const {
   // A weight file may have said it since.
   if (!says_preprocessing_ && preprocessing() == default_preprocessing(graph_)) {
     notes.push_back(
-        fmt::format("{} does not say how its images are prepared: using ImageNet's numbers, {}", path,
-                    preprocessing().to_json().dump()));
+        fmt::format("{} does not say how its images are prepared: using ImageNet's numbers, {}",
+                    path, preprocessing().to_json().dump()));
   }
   if (graph_.gives_shares) {
     notes.push_back(fmt::format(

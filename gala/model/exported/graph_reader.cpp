@@ -25,7 +25,9 @@ std::string symbol_of(const std::string& expression) {
 Graph read_graph(const Archive& archive) {
   try {
     return GraphReader(archive).read();
-  } catch (const json::exception& error) {
+  } catch (const FormatError&) {
+    throw;
+  } catch (const std::exception& error) {
     archive.refuse(
         fmt::format("its graph is not as torch.export.save writes it: {}", in_words(error)));
   }
@@ -68,11 +70,10 @@ void GraphReader::read_inputs() {
     const auto [kind, value] = unpack(spec);
     if (kind == "user_output") continue;
     if (kind == "buffer_mutation" || kind == "parameter_mutation") {
-      archive_.refuse(fmt::format("the network changes its \"{}\" while it answers: {}",
-                                  value.value(kind == "buffer_mutation" ? "buffer_name"
-                                                                        : "parameter_name",
-                                              ""),
-                                  kEvalFirst));
+      archive_.refuse(
+          fmt::format("the network changes its \"{}\" while it answers: {}",
+                      value.value(kind == "buffer_mutation" ? "buffer_name" : "parameter_name", ""),
+                      kEvalFirst));
     }
     archive_.refuse(fmt::format("has a result of the kind {}: only logits are understood", kind));
   }
@@ -89,8 +90,9 @@ void GraphReader::read_input(const json& spec) {
     const auto [argument, tensor] = unpack(value.at("arg"));
     if (argument == "as_none") return;
     if (argument != "as_tensor" || !images_name_.empty()) {
-      archive_.refuse("takes more than one tensor of images: a classifier that takes images alone is "
-                      "needed");
+      archive_.refuse(
+          "takes more than one tensor of images: a classifier that takes images alone is "
+          "needed");
     }
     input.role = GraphInput::Role::kImages;
     images_name_ = name = tensor.at("name").get<std::string>();
@@ -104,6 +106,11 @@ void GraphReader::read_input(const json& spec) {
     archive_.refuse(fmt::format("has an input of the kind {}, which is not understood", kind));
   }
   if (input.role == GraphInput::Role::kParameter) {
+    const auto type = archive_.type_of(input.name);
+    if (type && type != c10::ScalarType::Float) {
+      archive_.refuse(fmt::format("\"{}\" is {}, and float32 is needed: export model.float()",
+                                  input.name, c10::toString(*type)));
+    }
     for (const GraphInput& other : result_.inputs) {
       if (other.role == input.role && archive_.is_same(other.name, input.name)) {
         places_[name] = other.place;  // tied weights: one tensor with two names
@@ -130,13 +137,15 @@ void GraphReader::read_images() {
   }
   if (sizes.size() != 4) archive_.refuse("does not take images [N, 3, H, W]");
   if (sizes[0].contains("as_int")) {
-    archive_.refuse(fmt::format(
-        "the batch size is fixed at {}: export it with any batch size, by tools/export_model.py or with "
-        "dynamic_shapes=({{0: torch.export.Dim(\"batch\")}},)",
-        sizes[0].at("as_int").dump()));
+    archive_.refuse(
+        fmt::format("the batch size is fixed at {}: export it with any batch size, by "
+                    "tools/export_model.py or with "
+                    "dynamic_shapes=({{0: torch.export.Dim(\"batch\")}},)",
+                    sizes[0].at("as_int").dump()));
   }
   if (sizes[1].value("as_int", 3) != 3) {
-    archive_.refuse(fmt::format("takes images of {} channels, not of 3", sizes[1].at("as_int").dump()));
+    archive_.refuse(
+        fmt::format("takes images of {} channels, not of 3", sizes[1].at("as_int").dump()));
   }
   result_.height = sizes[2].value("as_int", std::int64_t{0});
   result_.width = sizes[3].value("as_int", std::int64_t{0});
@@ -151,7 +160,8 @@ void GraphReader::read_images() {
 void GraphReader::read_output() {
   const json& outputs = graph_.at("outputs");
   if (outputs.size() != 1 || unpack(outputs[0]).first != "as_tensor") {
-    archive_.refuse("gives more than one result: a classifier that gives its logits alone is needed");
+    archive_.refuse(
+        "gives more than one result: a classifier that gives its logits alone is needed");
   }
   const std::string name = unpack(outputs[0]).second.at("name").get<std::string>();
   result_.logits = place_of(name);
@@ -167,14 +177,17 @@ void GraphReader::find_head() {
     return target == "torch.ops.aten.linear.default";
   };
   const auto last = std::find_if(targets_.rbegin(), targets_.rend(), is_linear);
-  const auto decomposed = std::find_if(targets_.begin(), targets_.end(), [](const std::string& target) {
-    return target.starts_with("torch.ops.aten.addmm.") || target.starts_with("torch.ops.aten.mm.");
-  });
+  const auto decomposed =
+      std::find_if(targets_.begin(), targets_.end(), [](const std::string& target) {
+        return target.starts_with("torch.ops.aten.addmm.") ||
+               target.starts_with("torch.ops.aten.mm.");
+      });
   if (last == targets_.rend()) {
-    archive_.refuse(decomposed != targets_.end()
-                        ? "was taken apart by run_decompositions, after which its layers cannot be told: "
-                          "save what torch.export.export gives as it is"
-                        : "has no linear layer: a classifier that ends in one is needed");
+    archive_.refuse(
+        decomposed != targets_.end()
+            ? "was taken apart by run_decompositions, after which its layers cannot be told: "
+              "save what torch.export.export gives as it is"
+            : "has no linear layer: a classifier that ends in one is needed");
   }
   result_.head = static_cast<std::size_t>(targets_.rend() - last) - 1;
   const Node& head = result_.nodes[result_.head];
@@ -192,7 +205,8 @@ void GraphReader::find_head() {
   }
   if (result_.head_inputs.empty() ||
       result_.inputs[result_.head_inputs[0]].role != GraphInput::Role::kParameter) {
-    archive_.refuse(fmt::format("the weight of its last linear layer ({}) is no parameter", head.name));
+    archive_.refuse(
+        fmt::format("the weight of its last linear layer ({}) is no parameter", head.name));
   }
 }
 
@@ -209,7 +223,8 @@ void GraphReader::join_relus() {
     const std::vector<std::size_t>& found = readers[place];
     if (found.size() != 1 || place == result_.logits) continue;
     const std::string& target = targets_[found[0]];
-    if (target != "torch.ops.aten.relu.default" && target != "torch.ops.aten.relu_.default") continue;
+    if (target != "torch.ops.aten.relu.default" && target != "torch.ops.aten.relu_.default")
+      continue;
     node.relu = true;
     result_.nodes[found[0]].kind = Node::Kind::kSame;
   }

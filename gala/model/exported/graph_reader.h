@@ -51,7 +51,7 @@ class GraphReader {
   Graph result_;
   std::map<std::string, Place, std::less<>> places_;
   std::map<Place, std::size_t> input_of_place_;
-  std::map<Place, Place> origin_;  ///< of a view of an input: that input
+  std::map<Place, Place> origin_;     ///< of a view of an input: that input
   std::vector<std::string> targets_;  ///< of the nodes that were kept
   std::string images_name_;
 };

@@ -28,10 +28,13 @@ bool is_assertion(std::string_view operation) {
 }
 
 bool is_dropout(std::string_view operation) {
-  constexpr std::array<std::string_view, 7> kDropouts{
-      "aten::dropout",          "aten::dropout_",       "aten::feature_dropout",
-      "aten::feature_dropout_", "aten::alpha_dropout",  "aten::alpha_dropout_",
-      "aten::feature_alpha_dropout"};
+  constexpr std::array<std::string_view, 7> kDropouts{"aten::dropout",
+                                                      "aten::dropout_",
+                                                      "aten::feature_dropout",
+                                                      "aten::feature_dropout_",
+                                                      "aten::alpha_dropout",
+                                                      "aten::alpha_dropout_",
+                                                      "aten::feature_alpha_dropout"};
   return is_one_of(operation, kDropouts);
 }
 
@@ -41,8 +44,9 @@ ModuleKind kind_of_use(std::string_view operation, std::string_view argument, bo
       "aten::conv1d",           "aten::conv2d",           "aten::conv3d",
       "aten::conv_transpose2d", "aten::conv_transpose1d", "aten::convolution"};
   constexpr std::array<std::string_view, 7> kNorms{
-      "aten::batch_norm",        "aten::layer_norm",    "aten::group_norm", "aten::native_layer_norm",
-      "aten::native_group_norm", "aten::instance_norm", "aten::rms_norm"};
+      "aten::batch_norm",        "aten::layer_norm",        "aten::group_norm",
+      "aten::native_layer_norm", "aten::native_group_norm", "aten::instance_norm",
+      "aten::rms_norm"};
   if (argument == "weight" || argument == "bias") {
     if (is_one_of(operation, kConvolutions)) return ModuleKind::kConvolution;
     if (is_one_of(operation, kNorms)) return ModuleKind::kNorm;
@@ -50,8 +54,8 @@ ModuleKind kind_of_use(std::string_view operation, std::string_view argument, bo
   }
   if (!in_own_module) return ModuleKind::kOther;
   if (class_name.find("Norm") != std::string_view::npos) return ModuleKind::kNorm;
-  if (class_name.find("Conv") != std::string_view::npos) return ModuleKind::kConvolution;
-  if (class_name.find("Linear") != std::string_view::npos) return ModuleKind::kLinear;
+  if (class_name.find("Conv2d") != std::string_view::npos) return ModuleKind::kConvolution;
+  if (class_name.ends_with("Linear")) return ModuleKind::kLinear;
   return ModuleKind::kOther;
 }
 
@@ -67,8 +71,8 @@ const c10::IValue* constant_of(const Node& node, std::string_view name) {
 }
 
 bool is_off(const c10::IValue* value) {
-  return value && ((value->isBool() && !value->toBool()) ||
-                   (value->isDouble() && value->toDouble() == 0));
+  return value &&
+         ((value->isBool() && !value->toBool()) || (value->isDouble() && value->toDouble() == 0));
 }
 
 bool shares_memory(const c10::AliasInfo* one, const c10::AliasInfo* other) {
@@ -85,8 +89,9 @@ void GraphReader::read_node(const json& json) {
   Node node;
   node.name = json.value("name", target);
   if (target.starts_with("torch.ops.higher_order.")) {
-    fail("a graph within the graph is not run: write the network without it (cond, map, "
-         "torch.no_grad() and checkpoint are recorded so)");
+    fail(
+        "a graph within the graph is not run: write the network without it (cond, map, "
+        "torch.no_grad() and checkpoint are recorded so)");
   }
   if (const FoundOperation found = find_number_operation(target); found.operation) {
     read_number_node(node, json, found);
@@ -138,8 +143,8 @@ void GraphReader::read_operator(Node& node, const json& json) {
     fail("{} results, and the operator gives {}", node.results.size(), schema.returns().size());
   }
   check_writes(node, schema);
-  if (node.kind != Node::Kind::kOperator && (node.results.size() != 1 || node.results[0].is_list ||
-                                             node.results[0].places.empty())) {
+  if (node.kind != Node::Kind::kOperator &&
+      (node.results.size() != 1 || node.results[0].is_list || node.results[0].places.empty())) {
     fail("one tensor must come out");
   }
   result_.gives_shares = operation == "aten::softmax" || operation == "aten::log_softmax";
@@ -162,9 +167,8 @@ void GraphReader::read_arguments(Node& node, const json& json) {
       node.inputs.push_back(default_argument(wanted));
     } else {
       ++taken;
-      node.inputs.push_back(
-          read_argument(found->at("arg"), wanted,
-                        [&](const std::string& name) { return place_of(name); }));
+      node.inputs.push_back(read_argument(found->at("arg"), wanted,
+                                          [&](const std::string& name) { return place_of(name); }));
     }
     Input& input = node.inputs.back();
     note_use(input, schema.name(), wanted.name(), module);
@@ -203,8 +207,10 @@ void GraphReader::check_operator(const Node& node) const {
     fail("this operator has no gradient: export the network without torch.no_grad()");
   }
   if (name.starts_with("aten::_native_batch_norm_legit") || name == "aten::native_batch_norm") {
-    fail("the network was taken apart by run_decompositions, and its norm layers cannot be taken over: "
-         "save what torch.export.export gives as it is");
+    fail(
+        "the network was taken apart by run_decompositions, and its norm layers cannot be taken "
+        "over: "
+        "save what torch.export.export gives as it is");
   }
   if (name == "aten::from_file") fail("a network may not read files");
   if (name == "aten::as_strided") fail("how values lie in memory is not as it was in the export");
@@ -235,9 +241,10 @@ void GraphReader::check_writes(const Node& node, const c10::FunctionSchema& sche
     if (alias && alias->isWrite()) {
       const GraphInput& written = *input_at(*place);
       if (written.role != GraphInput::Role::kImages) {
-        fail("it changes \"{}\" while the network answers: was it exported while training? Call "
-             "model.eval() before torch.export.export",
-             written.name);
+        fail(
+            "it changes \"{}\" while the network answers: was it exported while training? Call "
+            "model.eval() before torch.export.export",
+            written.name);
       }
       result_.writes_images = true;
     }
@@ -264,7 +271,8 @@ void GraphReader::take_over_norm(Node& node) {
   }
   const c10::IValue* epsilon = constant_of(node, "eps");
   if (!epsilon || !epsilon->isDouble()) fail("eps is no number");
-  GraphNorm norm{input_called("weight"), input_called("bias"), *mean, *variance, epsilon->toDouble()};
+  GraphNorm norm{input_called("weight"), input_called("bias"), *mean, *variance,
+                 epsilon->toDouble()};
   for (const std::size_t number : {*mean, *variance}) result_.inputs[number].statistic = true;
   node.kind = Node::Kind::kNorm;
   node.norm = result_.norms.size();

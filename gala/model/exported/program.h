@@ -57,11 +57,11 @@ struct Node {
   };
 
   Kind kind = Kind::kOperator;
-  std::string name;                             ///< in the file: "conv2d_1"
+  std::string name;                                   ///< in the file: "conv2d_1"
   std::optional<c10::OperatorHandle> operation = {};  ///< of an operator
   NumberOperation number = nullptr;
-  std::size_t norm = 0;  ///< which of the norms
-  bool relu = false;     ///< a relu follows the norm at once
+  std::size_t norm = 0;            ///< which of the norms
+  bool relu = false;               ///< a relu follows the norm at once
   std::vector<Input> inputs = {};  ///< one for each argument of the operator, defaults included
   std::vector<Result> results = {};
   std::vector<Place> dies = {};  ///< what nobody asks for after this node
