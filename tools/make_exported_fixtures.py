@@ -3,11 +3,13 @@
 Small networks of the usual families, written here with torch.nn, in FOLDER/<name>/: net.pt2, which
 torch.export.save wrote; values.pt, images with the logits and all gradients that PyTorch gives for them;
 steps.json, what 30 steps of GALA choose on them, by a plain implementation that shares nothing with the
-library. FOLDER/bad/ has files that must be refused.
+library. FOLDER/bad/ has files that must be refused. Where GALA_TEST_PACKAGES is set, FOLDER/packages/ has
+networks of torchvision and timm, with random weights, as far as these packages are installed.
 """
 
+import importlib.util
 import json
-import math
+import os
 import shutil
 import sys
 import warnings
@@ -16,6 +18,8 @@ from pathlib import Path
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+import export_model
 
 CLASSES = 7
 SIZE = 32
@@ -457,6 +461,32 @@ class HalfWeights(nn.Module):
 
 
 
+PACKAGES = ["torchvision:resnet50", "torchvision:mobilenet_v3_large", "torchvision:convnext_tiny",
+            "torchvision:vit_b_16", "timm:resnet50", "timm:mobilenetv3_large_100", "timm:convnext_tiny",
+            "timm:vit_base_patch16_224"]
+
+
+def write_package(folder, network):
+    """A network of a package through tools/export_model.py; of each gradient 64 values and the norm."""
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(3)
+    model, preprocessing, classes = export_model.load_network(network, "random")
+    model.eval()
+    # Some heads begin at zero, behind which every gradient is.
+    nn.init.normal_([m for m in model.modules() if isinstance(m, nn.Linear)][-1].weight, 0, 0.1)
+    export_model.write(model, folder / "net.pt2", preprocessing, classes)
+    images = torch.randn(2, 3, preprocessing["size"], preprocessing["size"])
+    logits = model(images)
+    direction = torch.randn_like(logits)
+    (logits * direction).sum().backward()
+    values = {"images": images, "logits": logits.detach().clone(), "direction": direction}
+    for name, parameter in model.named_parameters():
+        flat = parameter.grad.flatten()
+        values[f"gradient.{name}"] = flat[:: max(1, flat.numel() // 64)].clone()
+        values[f"norm.{name}"] = flat.norm().reshape(1).clone()
+    torch.save(values, folder / "values.pt")
+
+
 def main():
     warnings.simplefilter("ignore")
     folder = Path(sys.argv[1])
@@ -464,6 +494,10 @@ def main():
     for name in NETWORKS:
         write_case(folder / name, name)
     write_bad(folder / "bad")
+    for network in PACKAGES if os.environ.get("GALA_TEST_PACKAGES") else []:
+        package = network.partition(":")[0]
+        if importlib.util.find_spec(package):
+            write_package(folder / "packages" / network.replace(":", "_"), network)
     (folder / "cases.json").write_text(json.dumps(list(NETWORKS)))
 
 

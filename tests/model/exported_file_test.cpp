@@ -8,20 +8,19 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 
+#include "exported_files.h"
 #include "gala/base/error.h"
 #include "gala/model/exported/numbers.h"
 #include "gala/model/exported/places.h"
 #include "gala/model/model.h"
-#include "zip_builder.h"
 
 namespace gala {
 namespace {
 
 using gala::testing::ZipBuilder;
-using gala::testing::ZipLie;
+using File = gala::testing::ExportedFile;
 using nlohmann::json;
 
 json tensor(const std::string& name) {
@@ -44,69 +43,7 @@ json sizes(const std::vector<std::int64_t>& numbers) {
   return list;
 }
 
-constexpr const char* kProgram = R"json({
-  "schema_version": {"major": 8, "minor": 20},
-  "range_constraints": {"s0": {"min_val": 0, "max_val": null}},
-  "graph_module": {
-    "graph": {
-      "inputs": [{"as_tensor": {"name": "p"}}, {"as_tensor": {"name": "x"}}],
-      "outputs": [{"as_tensor": {"name": "linear"}}],
-      "nodes": [
-        {"name": "mean", "target": "torch.ops.aten.mean.dim", "metadata": {},
-         "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "x"}}},
-                    {"name": "dim", "arg": {"as_ints": [2, 3]}}],
-         "outputs": [{"as_tensor": {"name": "mean"}}]},
-        {"name": "linear", "target": "torch.ops.aten.linear.default", "metadata": {},
-         "inputs": [{"name": "input", "arg": {"as_tensor": {"name": "mean"}}},
-                    {"name": "weight", "arg": {"as_tensor": {"name": "p"}}}],
-         "outputs": [{"as_tensor": {"name": "linear"}}]}],
-      "tensor_values": {
-        "x": {"dtype": 7, "sizes": [{"as_expr": {"expr_str": "Symbol('s0', integer=True)"}},
-                                    {"as_int": 3}, {"as_int": 4}, {"as_int": 4}]},
-        "mean": {"dtype": 7, "sizes": [{"as_expr": {"expr_str": "s0"}}, {"as_int": 3}]},
-        "linear": {"dtype": 7, "sizes": [{"as_expr": {"expr_str": "s0"}}, {"as_int": 2}]}}},
-    "signature": {
-      "input_specs": [{"parameter": {"arg": {"name": "p"}, "parameter_name": "fc.weight"}},
-                      {"user_input": {"arg": {"as_tensor": {"name": "x"}}}}],
-      "output_specs": [{"user_output": {"arg": {"as_tensor": {"name": "linear"}}}}]}}})json";
-
-constexpr const char* kWeights = R"json({"config": {"fc.weight": {
-  "path_name": "weight_0", "is_param": true, "use_pickle": false,
-  "tensor_meta": {"dtype": 7, "sizes": [{"as_int": 2}, {"as_int": 3}],
-                  "strides": [{"as_int": 3}, {"as_int": 1}], "storage_offset": {"as_int": 0},
-                  "layout": 7, "requires_grad": true, "device": {"type": "cuda", "index": 0}}}}})json";
-
-/// The mean over all places and a linear layer with two classes: logit 0 is the red, logit 1 twice the
-/// blue.
-struct File {
-  json program = json::parse(kProgram), weights = json::parse(kWeights),
-       constants = {{"config", json::object()}};
-  std::string metadata = {};
-  std::map<std::string, std::string> bytes;
-  ZipLie lie = {};  ///< about the weight
-  std::string root = "net/";
-
-  File() {
-    const std::vector<float> weight = {1, 0, 0, 0, 0, 2};
-    bytes["weight_0"] = {reinterpret_cast<const char*>(weight.data()), 24};
-  }
-
-  json& graph() { return program["graph_module"]["graph"]; }
-  json& nodes() { return graph()["nodes"]; }
-  json& weight() { return weights["config"]["fc.weight"]; }
-
-  std::string write() const {
-    ZipBuilder zip;
-    zip.add(root + "archive_format", "pt2").add(root + "models/model.json", program.dump());
-    zip.add(root + "data/weights/model_weights_config.json", weights.dump());
-    zip.add(root + "data/constants/model_constants_config.json", constants.dump());
-    for (const auto& [name, content] : bytes) zip.add(root + "data/weights/" + name, content, lie);
-    if (!metadata.empty()) zip.add(root + "extra/gala.json", metadata);
-    return zip.finish();
-  }
-};
-
-class ExportedFile : public ::testing::Test {
+class ExportedFiles : public ::testing::Test {
  protected:
   std::unique_ptr<Model> open(const std::string& bytes) const {
     std::ofstream(path_, std::ios::binary) << bytes;
@@ -132,7 +69,7 @@ class ExportedFile : public ::testing::Test {
   std::filesystem::path path_ = folder_ / "net.pt2";
 };
 
-TEST_F(ExportedFile, AWholeOneAnswers) {
+TEST_F(ExportedFiles, AWholeOneAnswers) {
   const auto model = open(File().write());
   EXPECT_EQ(model->classes(), 2);
   EXPECT_EQ(model->parameters().at(0).name, "fc.weight");
@@ -147,7 +84,7 @@ TEST_F(ExportedFile, AWholeOneAnswers) {
   EXPECT_EQ(open(elsewhere.write())->classes(), 2);
 }
 
-TEST_F(ExportedFile, ZipArchives) {
+TEST_F(ExportedFiles, ZipArchives) {
   const std::string whole = File().write();
   refuses("", "is no exported network");
   refuses("once upon a time", "is no exported network: a .pt2 file is a zip archive");
@@ -164,14 +101,14 @@ TEST_F(ExportedFile, ZipArchives) {
   refuses(ZipBuilder().add("a/archive_format", "pt2").finish(), "holds no graph");
 }
 
-TEST_F(ExportedFile, Versions) {
+TEST_F(ExportedFiles, Versions) {
   refuses([](File& file) { file.program["schema_version"]["major"] = 9; },
           "version 9 of the schema, newer than the one that is read (8): a newer gala is needed");
   refuses([](File& file) { file.program["schema_version"]["major"] = 7; }, "older");
   refuses([](File& file) { file.program.erase("schema_version"); }, "schema_version");
 }
 
-TEST_F(ExportedFile, Weights) {
+TEST_F(ExportedFiles, Weights) {
   refuses([](File& file) { file.bytes.clear(); }, "the values of \"fc.weight\" are missing");
   refuses([](File& file) { file.weights["config"].clear(); },
           "the values of \"fc.weight\" are missing");
@@ -207,7 +144,7 @@ TEST_F(ExportedFile, Weights) {
   refuses(packed.write(), "\"fc.weight\" is compressed");
 }
 
-TEST_F(ExportedFile, Operators) {
+TEST_F(ExportedFiles, Operators) {
   refuses([](File& file) { file.nodes()[0]["target"] = "torch.ops.aten.maen.dim"; },
           "node mean (torch.ops.aten.maen.dim): this operator is not known here");
   refuses([](File& file) { file.nodes()[0]["target"] = "torch.ops.mine.mean.dim"; },
@@ -246,7 +183,7 @@ TEST_F(ExportedFile, Operators) {
       "changes \"fc.weight\" while the network answers");
 }
 
-TEST_F(ExportedFile, Arguments) {
+TEST_F(ExportedFiles, Arguments) {
   const auto change = [](const json& value) {
     return [value](File& file) { file.nodes()[0]["inputs"][1]["arg"] = value; };
   };
@@ -265,7 +202,7 @@ TEST_F(ExportedFile, Arguments) {
           "two values are called \"x\"");
 }
 
-TEST_F(ExportedFile, Graphs) {
+TEST_F(ExportedFiles, Graphs) {
   refuses([](File& file) { file.graph().erase("nodes"); }, "not as torch.export.save writes it");
   refuses([](File& file) { file.graph()["outputs"].push_back(tensor("mean")); },
           "more than one result");
@@ -301,7 +238,7 @@ TEST_F(ExportedFile, Graphs) {
   refuses([](File& file) { file.nodes().erase(1); }, "linear");
 }
 
-TEST_F(ExportedFile, Metadata) {
+TEST_F(ExportedFiles, Metadata) {
   const auto refuses_metadata = [&](const std::string& text, const std::string& words) {
     refuses([&](File& file) { file.metadata = text; }, words);
   };

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -77,19 +78,22 @@ class ExportedFamily : public Exported, public testing::WithParamInterface<std::
   /// The worst error over all parameters, each of which has a gradient.
   double gradient_error(const Model& model, const std::string& mode) {
     double worst = 0;
+    int vanishing = 0;
     for (const Parameter& parameter : model.parameters()) {
       const at::Tensor& expected = values_.at(mode + ".gradient." + parameter.name);
       EXPECT_TRUE(parameter.value.grad().defined()) << parameter.name;
       if (!parameter.value.grad().defined()) return 1;
       // Some are zero but for rounding, as those of a bias before a norm.
-      if (expected.abs().max().item<double>() < 1e-6) {
-        EXPECT_LT(parameter.value.grad().abs().max().item<double>(), 1e-5) << parameter.name;
+      if (expected.abs().max().item<double>() < 1e-5) {
+        EXPECT_LT(parameter.value.grad().abs().max().item<double>(), 1e-4) << parameter.name;
+        ++vanishing;
         continue;
       }
       const double error = relative_error(parameter.value.grad(), expected);
       EXPECT_LT(error, 1e-3) << parameter.name;
       worst = std::max(worst, error);
     }
+    EXPECT_LE(vanishing, 2);
     return worst;
   }
 
@@ -188,7 +192,7 @@ TEST_P(ExportedFamily, TakesThirtyStepsOfGalaAsPyTorch) {
   RecordProperty("compared", compared);
   if (parted) return;
   for (const Parameter& parameter : model->parameters()) {
-    EXPECT_LT(relative_error(parameter.value, values_.at("after." + parameter.name)), 1e-4)
+    EXPECT_LT(relative_error(parameter.value, values_.at("after." + parameter.name)), 1e-3)
         << parameter.name;
   }
 }
@@ -197,6 +201,47 @@ INSTANTIATE_TEST_SUITE_P(Networks, ExportedFamily,
                          testing::Values("resnet", "mobilenet", "efficientnet", "convnext", "vit",
                                          "swin", "group_resnet", "odd"),
                          [](const auto& family) { return family.param; });
+
+/// torchvision's and timm's own networks, where GALA_TEST_PACKAGES asks for them.
+class ExportedPackage : public Exported, public testing::WithParamInterface<std::string> {};
+
+TEST_P(ExportedPackage, AnswersAndLearnsAsPyTorch) {
+  const fs::path folder = kFolder / "packages" / GetParam();
+  if (!fs::exists(folder)) {
+    GTEST_SKIP() << "GALA_TEST_PACKAGES is not set, or the package is not installed";
+  }
+  std::map<std::string, at::Tensor> values;
+  for (NamedTensor& item : read_weights(folder / "values.pt").tensors)
+    values[item.name] = item.tensor;
+  const auto model = open(folder / "net.pt2");
+  ask_for_gradients(*model);
+  const Output output = model->forward(values.at("images"));
+  EXPECT_LT(relative_error(output.logits, values.at("logits")), 1e-5);
+  (output.logits * values.at("direction")).sum().backward();
+  double worst = 0;
+  for (const Parameter& parameter : model->parameters()) {
+    const at::Tensor flat = parameter.value.grad().flatten();
+    const at::Tensor &some = values.at("gradient." + parameter.name),
+                     &norm = values.at("norm." + parameter.name);
+    ASSERT_GT(norm.item<double>(), 0) << parameter.name;
+    const auto step = std::max<std::int64_t>(1, flat.numel() / 64);
+    worst = std::max({worst, relative_error(flat.norm().reshape(1), norm),
+                      (flat.slice(0, 0, std::nullopt, step) - some).norm().item<double>() /
+                          norm.item<double>()});
+  }
+  EXPECT_GT(values.at("logits").norm().item<double>(), 0.1);
+  EXPECT_LT(worst, 5e-3);  // a few relus near zero change sides
+  RecordProperty("gradient_error", fmt::format("{:.2g}", worst));
+  std::cout << fmt::format("{}: logits {:.1e}, gradients {:.1e}\n", GetParam(),
+                           relative_error(output.logits, values.at("logits")), worst);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, ExportedPackage,
+                         testing::Values("torchvision_resnet50", "torchvision_mobilenet_v3_large",
+                                         "torchvision_convnext_tiny", "torchvision_vit_b_16",
+                                         "timm_resnet50", "timm_mobilenetv3_large_100",
+                                         "timm_convnext_tiny", "timm_vit_base_patch16_224"),
+                         [](const auto& network) { return network.param; });
 
 std::vector<std::int64_t> block_sizes(const Model& model) {
   std::vector<std::int64_t> tensors;
