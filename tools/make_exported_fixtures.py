@@ -466,14 +466,24 @@ PACKAGES = ["torchvision:resnet50", "torchvision:mobilenet_v3_large", "torchvisi
             "timm:vit_base_patch16_224"]
 
 
+def wake(model):
+    """Some networks begin with layers at zero, behind which nothing can be seen."""
+    nn.init.normal_([m for m in model.modules() if isinstance(m, nn.Linear)][-1].weight, 0, 0.1)
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            module.momentum = None
+    with torch.no_grad():
+        model.train()(torch.randn(8, 3, 224, 224))  # statistics of its own
+    model.eval()
+
+
 def write_package(folder, network):
     """A network of a package through tools/export_model.py; of each gradient 64 values and the norm."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(3)
     model, preprocessing, classes = export_model.load_network(network, "random")
-    model.eval()
-    # Some heads begin at zero, behind which every gradient is.
-    nn.init.normal_([m for m in model.modules() if isinstance(m, nn.Linear)][-1].weight, 0, 0.1)
+    wake(model)
     export_model.write(model, folder / "net.pt2", preprocessing, classes)
     images = torch.randn(2, 3, preprocessing["size"], preprocessing["size"])
     logits = model(images)
