@@ -181,6 +181,20 @@ TEST_F(ExportedFiles, Operators) {
                  json::array({tensor("mean")}));
       },
       "changes \"fc.weight\" while the network answers");
+  refuses(
+      [](File& file) {
+        file.graph()["tensor_values"]["mask"] = {{"dtype", 12}, {"sizes", json::array()}};
+        const json mask = {{"as_tensors", json::array({{{"name", "mask"}}})}};
+        file.nodes().insert(file.nodes().begin(), node("mask", "torch.ops.aten.ne.Scalar",
+                                                       {argument("self", tensor("x")),
+                                                        argument("other", {{"as_int", 0}})},
+                                                       json::array({tensor("mask")})));
+        file.nodes()[1] = node("chosen", "torch.ops.aten.index.Tensor",
+                               {argument("self", tensor("x")), argument("indices", mask)},
+                               json::array({tensor("mean")}));
+      },
+      "node chosen (torch.ops.aten.index.Tensor): what it does depends on the values of the "
+      "images");
 }
 
 TEST_F(ExportedFiles, Arguments) {
@@ -251,6 +265,33 @@ TEST_F(ExportedFiles, Metadata) {
                        "interpolation": "bilinear", "channels": "rgb"}})",
                    "prepares images of 8 x 8, and it takes 4 x 4 alone");
   refuses_metadata(std::string(100'000, '['), "gala.json");
+}
+
+/// Every value of the graph, and of what it says of its weights, replaced by others: whatever comes of it,
+/// it is an answer or an error of the file.
+TEST_F(ExportedFiles, AnyValueMayBeWrong) {
+  const std::vector<json> wrong = {
+      nullptr,       true,           -1,          std::int64_t{1} << 62, 1.5, "x",
+      json::array(), json::object(), tensor("x"), {{"as_int", -5}}};
+  int refused = 0, answered = 0;
+  for (const bool in_weights : {false, true}) {
+    const File whole;
+    const json flat = (in_weights ? whole.weights : whole.program).flatten();
+    for (const auto& [place, value] : flat.items()) {
+      for (const json& other : wrong) {
+        File file;
+        (in_weights ? file.weights : file.program)[json::json_pointer(place)] = other;
+        try {
+          open(file.write());
+          ++answered;
+        } catch (const FormatError&) {
+          ++refused;
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 300);
+  EXPECT_GT(answered, 20);
 }
 
 TEST(ExportedNumbers, AreThoseOfPython) {

@@ -306,6 +306,31 @@ TEST_F(Exported, MovesRunningStatisticsWhenToldTo) {
   EXPECT_LT(relative_error(model->buffers()[0].value, 0.5 * before + 0.5 * batch), 1e-5);
 }
 
+/// A blend of one kind of statistics alone is that kind, and running ones that do not run are the source's;
+/// gradients, too, in networks that write over what their norms give.
+TEST_F(Exported, NormModesMeetAtTheirEnds) {
+  const auto learn = [](const std::string& name, const std::string& mode) {
+    const auto model = network(name);
+    model->set_norm_mode(NormMode::parse(mode));
+    ask_for_gradients(*model);
+    at::Tensor images = at::linspace(-2, 2, 4 * 3 * 32 * 32).view({4, 3, 32, 32}).sin();
+    const Output output = model->forward(images);
+    entropy(output.logits).backward();
+    std::vector<at::Tensor> results = {output.logits.detach()};
+    for (const Parameter& parameter : model->parameters()) {
+      results.push_back(parameter.value.grad().flatten());
+    }
+    return at::cat({results[0].flatten(), at::cat(at::TensorList(results).slice(1))});
+  };
+  for (const std::string name : {"resnet", "mobilenet", "odd"}) {
+    const at::Tensor source = learn(name, "source"), batch = learn(name, "batch");
+    EXPECT_GT(relative_error(source, batch), 0.01);
+    EXPECT_LT(relative_error(learn(name, "blend:weight=0"), source), 1e-4) << name;
+    EXPECT_LT(relative_error(learn(name, "blend:weight=1"), batch), 1e-4) << name;
+    EXPECT_LT(relative_error(learn(name, "running:momentum=0"), source), 1e-5) << name;
+  }
+}
+
 TEST_F(Exported, TakesPreprocessingAndClassesFromTheFile) {
   const auto model = network("vit");
   EXPECT_EQ(model->preprocessing().size, 32);

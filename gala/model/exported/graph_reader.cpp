@@ -125,14 +125,19 @@ void GraphReader::read_input(const json& spec) {
   result_.inputs.push_back(std::move(input));
 }
 
-const json& GraphReader::sizes_of(const std::string& name) const {
-  return graph_.at("tensor_values").at(name).at("sizes");
+const json& GraphReader::meta_of(Place place) const {
+  const auto named = std::find_if(places_.begin(), places_.end(),
+                                  [&](const auto& item) { return item.second == place; });
+  return graph_.at("tensor_values").at(named->first);
+}
+
+std::optional<c10::ScalarType> GraphReader::type_of(Place place) const {
+  return scalar_type(meta_of(place).at("dtype").get<std::int64_t>());
 }
 
 void GraphReader::read_images() {
-  const json& meta = graph_.at("tensor_values").at(images_name_);
-  const json& sizes = meta.at("sizes");
-  if (scalar_type(meta.at("dtype").get<std::int64_t>()) != c10::ScalarType::Float) {
+  const json& sizes = meta_of(result_.images).at("sizes");
+  if (type_of(result_.images) != c10::ScalarType::Float) {
     archive_.refuse("takes images that are not float32: export model.float() with float32 images");
   }
   if (sizes.size() != 4) archive_.refuse("does not take images [N, 3, H, W]");
@@ -165,11 +170,16 @@ void GraphReader::read_output() {
   }
   const std::string name = unpack(outputs[0]).second.at("name").get<std::string>();
   result_.logits = place_of(name);
-  const json& sizes = sizes_of(name);
+  const json& sizes = meta_of(result_.logits).at("sizes");
   if (sizes.size() != 2 || !sizes[1].contains("as_int")) {
     archive_.refuse("does not give logits [N, classes]");
   }
   result_.classes = sizes[1].at("as_int").get<std::int64_t>();
+  constexpr std::int64_t kMostClasses = 1'000'000;
+  if (result_.classes < 2 || result_.classes > kMostClasses) {
+    archive_.refuse(fmt::format("gives {} logits for an image: from 2 to {} are accepted",
+                                result_.classes, kMostClasses));
+  }
 }
 
 void GraphReader::find_head() {
@@ -194,9 +204,7 @@ void GraphReader::find_head() {
   const auto* features = std::get_if<Value>(&head.inputs[0]);
   if (!features) archive_.refuse("its last linear layer sees no tensor");
   result_.features = features->place;
-  const auto name = std::find_if(places_.begin(), places_.end(),
-                                 [&](const auto& item) { return item.second == features->place; });
-  if (sizes_of(name->first).size() != 2) {
+  if (meta_of(features->place).at("sizes").size() != 2) {
     archive_.refuse(fmt::format(
         "its last linear layer ({}) does not see one row of features for each image", head.name));
   }

@@ -24,7 +24,9 @@ class GraphReader {
   void find_head();
   void join_relus();
   void note_deaths();
-  const nlohmann::json& sizes_of(const std::string& name) const;
+  /// What the file says of a tensor.
+  const nlohmann::json& meta_of(Place place) const;
+  std::optional<c10::ScalarType> type_of(Place place) const;
 
   // The nodes (node_reader.cpp).
   void read_node(const nlohmann::json& json);

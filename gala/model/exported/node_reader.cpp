@@ -214,9 +214,15 @@ void GraphReader::check_operator(const Node& node) const {
   }
   if (name == "aten::from_file") fail("a network may not read files");
   if (name == "aten::as_strided") fail("how values lie in memory is not as it was in the export");
-  const bool masks = name != "aten::index";  // numbers as indices are always as many
-  if (node.operation->hasTag(at::Tag::data_dependent_output) ||
-      (node.operation->hasTag(at::Tag::dynamic_output_shape) && masks)) {
+  // Numbers as indices always give as many values; a mask does not.
+  bool counts_values = node.operation->hasTag(at::Tag::dynamic_output_shape);
+  if (name == "aten::index") {
+    counts_values = false;
+    for_each_place(node.inputs[1], [&](Place place) {
+      counts_values = counts_values || type_of(place) == c10::ScalarType::Bool;
+    });
+  }
+  if (counts_values || node.operation->hasTag(at::Tag::data_dependent_output)) {
     fail("what it does depends on the values of the images, not on their number and size alone");
   }
   if (node.operation->hasTag(at::Tag::nondeterministic_seeded) &&
