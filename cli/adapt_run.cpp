@@ -127,6 +127,7 @@ std::unique_ptr<Model> AdaptRun::open_model(const AdaptFlags& flags,
 void AdaptRun::check_files() const {
   CommandFiles files;
   files.reads("--weights", flags_.model.weights);
+  if (const std::string* path = model_->spec().find("path")) files.reads("--model path", *path);
   files.reads("--resume", flags_.resume);
   files.reads_data("--data", source_.spec);
   if (!flags_.method.source_data.empty()) {

@@ -26,6 +26,8 @@ std::string_view kind_of(ModuleKind kind) {
       return "norm";
     case ModuleKind::kLinear:
       return "linear";
+    case ModuleKind::kOther:
+      return "other";
   }
   return "?";
 }
@@ -49,7 +51,8 @@ void inspect(const ModelFlags& flags, Granularity granularity) {
                           : fmt::format("{}", fmt::join(shapes, " "))});
   }
   // Shapes do not need weights; how images are prepared does.
-  if (!flags.weights.empty()) {
+  const bool has_weights = !flags.weights.empty() || model->brings_weights();
+  if (has_weights) {
     for (const std::string& warning : warnings) warn(warning);
   }
   std::cout << format_table(rows) << '\n';
@@ -74,7 +77,7 @@ void inspect(const ModelFlags& flags, Granularity granularity) {
   if (!model->class_names().empty()) {
     std::cout << fmt::format("classes        {}\n", fmt::join(model->class_names(), ", "));
   }
-  if (!flags.weights.empty()) std::cout << fmt::format("weight hash    {}\n", weight_hash(*model));
+  if (has_weights) std::cout << fmt::format("weight hash    {}\n", weight_hash(*model));
 }
 
 }  // namespace
@@ -94,7 +97,8 @@ void add_inspect_command(CLI::App& program) {
       ->type_name("NAME");
   command->footer(
       "Examples:\n  gala inspect --model wide_resnet:depth=28,width=10 --partition block\n"
-      "  gala inspect --weights adapted.safetensors");
+      "  gala inspect --weights adapted.safetensors\n"
+      "  gala inspect --model exported:path=net.pt2");
   command->callback([flags] {
     Granularity granularity;
     if (!parse_value(flags->partition, granularity)) {

@@ -31,11 +31,14 @@ at::Device parse_device(const std::string& text) {
 
 void ModelFlags::add_to(CLI::App& command) {
   command
-      .add_option("--model", model,
-                  "network, such as resnet18:classes=7; not needed when the weights name theirs")
+      .add_option(
+          "--model", model,
+          "network, such as resnet18:classes=7 or exported:path=net.pt2; not needed when the "
+          "weights name theirs")
       ->type_name("SPEC");
   command
-      .add_option("--weights", weights, "safetensors file or PyTorch checkpoint [random weights]")
+      .add_option("--weights", weights,
+                  "safetensors file or PyTorch checkpoint [the model's own, or random ones]")
       ->type_name("FILE");
 }
 
@@ -57,22 +60,23 @@ std::unique_ptr<Model> ModelFlags::open(std::vector<std::string>& warnings,
     }
   }
   std::unique_ptr<Model> network = make_model(Spec::parse(spec), static_cast<std::uint64_t>(seed));
-  if (weights.empty()) {
+  if (weights.empty() && !network->brings_weights()) {
     warnings.push_back(fmt::format(
         "no --weights: the network starts from a random initialisation (seed {}) and knows nothing",
         seed));
-  } else {
+  } else if (!weights.empty()) {
     const LoadedWeights loaded = load_weights(*network, weights);
     if (!loaded.prefix.empty()) {
       warnings.push_back(fmt::format("{}: the prefix \"{}\" is taken off the names of its tensors",
                                      weights, loaded.prefix));
     }
-    if (!loaded.preprocessing) {
+    if (!loaded.preprocessing && !network->brings_weights()) {
       warnings.push_back(
           fmt::format("{} does not say how its images are prepared: using the default of {}, {}",
                       weights, network->spec().name, network->preprocessing().to_json().dump()));
     }
   }
+  for (std::string& note : network->notes()) warnings.push_back(std::move(note));
   network->to(target);
   network->set_norm_mode(mode);
   network->set_precision(products);

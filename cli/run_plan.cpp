@@ -167,8 +167,9 @@ void warn_of_runs(const RunFlags& flags, const OpenedPlan& opened) {
     warnings.insert(run->warnings.begin(), run->warnings.end());
   }
   for (const std::string& warning : warnings) warn(warning, flags.quiet);
-  const bool random = std::any_of(opened.to_do.begin(), opened.to_do.end(),
-                                  [](const ReadyRun* run) { return run->source.weights.empty(); });
+  const bool random =
+      std::any_of(opened.to_do.begin(), opened.to_do.end(),
+                  [](const ReadyRun* run) { return run->source.identity.contains("random"); });
   if (random) {
     warn("neither weights nor train: networks start from a random initialisation and know nothing",
          flags.quiet);

@@ -47,6 +47,8 @@ at::Tensor draw(const std::deque<Parameter>& parameters, std::size_t index, std:
       }
       break;
     }
+    case ModuleKind::kOther:
+      fail("{}: nobody knows how its first values are drawn", parameter.name);
   }
   return values;
 }
@@ -109,7 +111,13 @@ Output Model::forward_again(const Output&, const at::Tensor& images, int) {
   return forward(images, /*update_statistics=*/false);
 }
 
+bool Model::is_passive(std::string_view name) const {
+  // PyTorch counts batches in every norm layer; nothing here needs the count.
+  return name.ends_with("num_batches_tracked");
+}
+
 void Model::initialize(std::uint64_t seed) {
+  if (brings_weights()) fail("the {} brings its weights: they are not drawn anew", spec_.name);
   const at::NoGradGuard no_grad;
   // A generator for each parameter: the values depend neither on the threads nor on the order.
   std::vector<at::Tensor> drawn(parameters_.size());

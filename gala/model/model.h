@@ -16,7 +16,8 @@
 
 namespace gala {
 
-enum class ModuleKind { kConvolution, kNorm, kLinear };
+/// What a parameter is to its module; `kOther`: position embeddings, class tokens, scales of layers.
+enum class ModuleKind { kConvolution, kNorm, kLinear, kOther };
 
 /// A trainable tensor with its place in the network.
 struct Parameter {
@@ -110,6 +111,13 @@ class Model {
     bool keeps_activations_;
   };
 
+  /// True when the network was made with values that mean something: they came with its file.
+  virtual bool brings_weights() const { return false; }
+  /// What a user should know of how the network was made; mostly nothing.
+  virtual std::vector<std::string> notes() const { return {}; }
+  /// True for a tensor that weight files of this network may hold and that is not taken from them.
+  virtual bool is_passive(std::string_view name) const;
+
   std::int64_t classes() const { return classes_; }
   /// The spec this network was made from, every option written out.
   const Spec& spec() const { return spec_; }
@@ -117,10 +125,11 @@ class Model {
   /// The device of its tensors.
   at::Device device() const;
   /// Moves every parameter and buffer.
-  void to(at::Device device);
+  virtual void to(at::Device device);
   /// Draws every parameter anew (convolutions He-normal by fan-out, norms one and zero, linear
   /// layers uniform by fan-in) and resets the running statistics, all of them in place. Equal seeds
-  /// give equal values on every machine and with any number of threads.
+  /// give equal values on every machine and with any number of threads. Not for a network that brings its
+  /// weights, whose layers may be of any kind.
   void initialize(std::uint64_t seed);
 
  protected:
@@ -150,7 +159,8 @@ class Model {
 
 /// The networks that can be named in a spec.
 std::span<const RegistryEntry<Model>> model_registry();
-/// Makes a network on the CPU, initialised from `seed`, with its default preprocessing.
+/// Makes a network on the CPU, initialised from `seed` unless it brings its weights, with its default
+/// preprocessing.
 std::unique_ptr<Model> make_model(const Spec& spec, std::uint64_t seed = 0);
 
 }  // namespace gala

@@ -149,8 +149,7 @@ std::vector<at::Tensor> match_weights(const Model& model, const WeightFile& file
     matched.push_back(tensor);
   }
   for (const NamedTensor& item : file.tensors) {
-    // PyTorch counts batches in every norm layer; nothing here needs the count.
-    if (!known.contains(item.name) && !item.name.ends_with("num_batches_tracked")) {
+    if (!known.contains(item.name) && !model.is_passive(item.name)) {
       misfits.unexpected.push_back(item.name);
     }
   }

@@ -2,6 +2,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/words.h"
+#include "gala/model/exported/exported_model.h"
 #include "gala/model/model.h"
 #include "gala/model/resnet.h"
 #include "gala/model/resnext.h"
@@ -17,6 +18,8 @@ constexpr std::array kModels{
     registry_entry<Model, WideResNet>("wide_resnet", "WRN for small images, RobustBench's names"),
     registry_entry<Model, ResNext29>("resnext29",
                                      "ResNeXt-29 for small images, RobustBench's names"),
+    registry_entry<Model, ExportedModel>("exported",
+                                         "any network, from the file torch.export.save wrote"),
 };
 
 }  // namespace
@@ -28,7 +31,7 @@ std::span<const RegistryEntry<Model>> model_registry() {
 std::unique_ptr<Model> make_model(const Spec& spec, std::uint64_t seed) {
   try {
     std::unique_ptr<Model> model = make_from_registry(model_registry(), spec);
-    model->initialize(seed);
+    if (!model->brings_weights()) model->initialize(seed);
     return model;
   } catch (const Error&) {
     throw;

@@ -166,7 +166,7 @@ SourceModel find_source(const RunRequest& request, const fs::path& folder, const
   source.classes = model->class_names();
   if (!wanted.is_null() || !found.is_null()) {
     source.identity = {{"plan", wanted.is_null() ? found : wanted}};
-  } else if (there) {
+  } else if (there || (source.weights.empty() && model->brings_weights())) {
     source.identity = {{"weights", weight_hash(*model)}};
   } else if (!source.weights.empty()) {
     source.identity = {{"weights", "unknown"}};

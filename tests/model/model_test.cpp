@@ -87,7 +87,7 @@ TEST(MakeModel, KnowsHowItsInputsAreMade) {
 
 TEST(MakeModel, ListsEveryNetworkWithItsOptions) {
   const auto infos = describe_registry(model_registry());
-  ASSERT_EQ(infos.size(), 5u);
+  ASSERT_EQ(infos.size(), 6u);
   for (const MethodInfo& info : infos) EXPECT_GE(info.options.size(), 2u) << info.name;
 }
 

@@ -1,0 +1,91 @@
+"""tools/export_model.py on a network in a file of its own, as a user would call it."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+TOOL = pathlib.Path(__file__).parents[2] / "tools" / "export_model.py"
+
+NETWORK = """
+import itertools
+import torch
+from torch import nn
+
+calls = itertools.count()
+
+def make():
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
+                         nn.Flatten(), nn.Dropout(0.5), nn.Linear(4, 2))
+
+class Restless(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = make()
+
+    def forward(self, x):
+        return self.net(x) + next(calls)
+
+def restless():
+    return Restless()
+"""
+
+
+class ExportModel(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name)
+        (self.path / "mynet.py").write_text(NETWORK)
+        (self.path / "names.txt").write_text("cat\n\ndog\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def call(self, *words):
+        return subprocess.run([sys.executable, str(TOOL), *words], cwd=self.path, capture_output=True,
+                              text=True, timeout=300)
+
+    def refuses(self, part, *words):
+        ending = self.call(*words)
+        self.assertNotEqual(ending.returncode, 0)
+        self.assertIn(part, ending.stderr)
+        self.assertFalse((self.path / "net.pt2").exists())
+
+    def test_writes_weights_preprocessing_and_classes(self):
+        import torch
+
+        namespace = {}
+        exec(NETWORK, namespace)
+        state = namespace["make"]().state_dict()
+        state["0.weight"] += 1
+        torch.save({"state_dict": state}, self.path / "mynet.pth")
+        ending = self.call("mynet.py:make", "net.pt2", "--weights", "mynet.pth", "--size", "16", "--mean", "0.1",
+                           "0.2", "0.3", "--classes", "names.txt")
+        self.assertEqual(ending.returncode, 0, ending.stderr)
+        with zipfile.ZipFile(self.path / "net.pt2") as archive:
+            name = next(n for n in archive.namelist() if n.endswith("extra/gala.json"))
+            metadata = json.loads(archive.read(name))
+        self.assertEqual(metadata["classes"], ["cat", "dog"])
+        self.assertEqual(metadata["preprocessing"]["size"], 16)
+        self.assertEqual(metadata["preprocessing"]["mean"], [0.1, 0.2, 0.3])
+        self.assertEqual(metadata["preprocessing"]["std"], [0.229, 0.224, 0.225])
+        program = torch.export.load(self.path / "net.pt2")
+        self.assertTrue(torch.equal(program.state_dict["0.weight"], state["0.weight"]))
+        self.assertEqual(program.module()(torch.zeros(5, 3, 16, 16)).shape, (5, 2))
+
+    def test_says_what_is_wrong(self):
+        self.refuses("must end in .pt2", "mynet.py:make", "net.pt")
+        self.refuses("has no function mak", "mynet.py:mak", "net.pt2")
+        self.refuses("is none of torchvision:NAME", "mynet", "net.pt2")
+        self.refuses("nowhere.py is no Python file", "nowhere.py:make", "net.pt2")
+
+    def test_writes_nothing_that_answers_otherwise(self):
+        self.refuses("does not answer as the network itself does", "mynet.py:restless", "net.pt2", "--size", "16")
+
+
+if __name__ == "__main__":
+    unittest.main()
