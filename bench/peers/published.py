@@ -58,7 +58,7 @@ METHODS = {
     "cotta": Method("published", "cotta", drawn=True),
     "palm": Method("palm", "ours", drawn=True),
     "law": Method("palm", "law", drawn=True),
-    "rotta": Method("rotta", "rotta", drawn=True, still=("--loss", "teacher_cross_entropy", "--view", "none")),
+    "rotta": Method("rotta", "rotta", drawn=True, still=("--view", "flip")),
     "petta": Method("petta", "petta", drawn=True, source=True, still=("--view", "flip")),
 }
 MARKS = {"published": "methods/tent.py", "palm": "methods/ours.py",
@@ -151,7 +151,7 @@ def build(name: str, root: Path, net, batch_size: int, source, still: bool, scra
     optimizer = importlib.import_module(f"{top}.optim").build_optimizer(cfg)
     module = importlib.import_module(f"{top}.adapter.{name}")
     if still:
-        module.get_tta_transforms = lambda _: (lambda x: x if name == "rotta" else x.flip(3))
+        module.get_tta_transforms = lambda _: (lambda x: x.flip(3))
     if name == "rotta":
         return module.RoTTA(cfg, net, optimizer)
     module.split_up_model = lambda net, *_: (lambda x: features(net, x), net.fc)
@@ -252,7 +252,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seeds", type=int, default=1, help="runs of a method that draws; errors are their means")
     parser.add_argument("--deterministic-views", action="store_true",
-                        help="rotta without augmentation and petta with a flip in its place, on both sides")
+                        help="rotta and petta with a flip in place of their augmentation, on both sides")
     parser.add_argument("--out", metavar="FILE", help="the table as JSON")
     return parser.parse_args()
 
