@@ -148,8 +148,8 @@ nlohmann::json measure(const Case& what, const std::string& name, const std::str
   Step step(what, network, device);
   for (int i = 0; i < 4; ++i) step.run();
   // PALM looks at all of them, ROID at those that count.
-  const std::int64_t again =
-      what.recipe == "roid" ? std::max<std::int64_t>(step.counted(), 1) : kBatch;
+  std::int64_t again = what.second ? kBatch : 0;
+  if (what.recipe == "roid") again = std::max<std::int64_t>(step.counted(), 1);
   Passes passes(what, network, again, device);
   passes.run();
   std::vector<double> steps, floors;
