@@ -37,6 +37,10 @@ Answer Adapter::answer(const at::Tensor& images) {
                      ? adapt_to(shown.images, answer.steps)
                      : runner_->run(shown.images, still, /*can_be_captured=*/true);
   answer.logits = predict(frame, answer.steps);
+  if (parts_.drift && adapts_now()) {
+    const PassRunner::Apart apart;
+    parts_.drift->observe(frame.taught.logits.defined() ? frame.taught : frame.output);
+  }
   const at::Tensor raw = frame.facts.logits();
   at::Tensor on_host = raw, asked = frame.images;
   if (!answer.logits.is_same(frame.logits)) {
@@ -130,15 +134,12 @@ at::Tensor Adapter::predict(Frame& frame, const std::vector<StepRecord>& steps) 
   // A student that saw the view alone has not answered yet.
   const bool unanswered =
       !steps.empty() && options_.answer == AnswerWith::kStudent && !parts_.loss->needs().images;
-  if (!unanswered && first == kNoStage && !parts_.readout && !parts_.drift) return answered.logits;
+  if (!unanswered && first == kNoStage && !parts_.readout) return answered.logits;
   const PassRunner::Apart apart;
   if (unanswered) {
     answered = model_.forward(frame.images, /*update_statistics=*/false);
   } else if (first != kNoStage) {
     answered = model_.forward_again(frame.output, frame.images, first);
-  }
-  if (parts_.drift && adapts_now()) {
-    parts_.drift->observe(frame.taught.logits.defined() ? frame.taught : answered);
   }
   return parts_.readout ? parts_.readout->correct(answered) : answered.logits;
 }

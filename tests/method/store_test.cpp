@@ -231,6 +231,21 @@ TEST(WindowStore, MakesTheStepOfABatch) {
   }
 }
 
+/// Where nothing moves, a window still gives single images the statistics of many.
+TEST(WindowStore, AnswersAmongTheLastImagesWithoutAdapting) {
+  auto model = toy_model(), twin = toy_model();
+  MethodOptions still{.select = "none", .norm = "batch", .guard = "off"};
+  still.store = "window:length=3";
+  Adapter adapter(*model, still);
+  const at::Tensor images = toy_images(1);
+  for (std::int64_t n = 0; n < 3; ++n) {
+    const at::Tensor found = adapter.answer(images.narrow(0, n, 1)).logits;
+    const at::Tensor expected = twin->forward(images.narrow(0, 0, n + 1)).logits;
+    EXPECT_TRUE(at::allclose(found[0], expected[n], 1e-5, 1e-5)) << n;
+  }
+  EXPECT_EQ(adapter.totals().steps, 0);
+}
+
 TEST(BalancedStore, AnswersTheBatchAndStepsOnWhatItKeeps) {
   auto model = toy_model(1, "source"), twin = toy_model(1, "source");
   MethodOptions options = kTent;
