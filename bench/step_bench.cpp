@@ -6,6 +6,7 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -282,9 +283,17 @@ Setting make_setting(const std::string& device) {
   if (device != "cuda") fail("the device must be cpu or cuda, not {}", device);
   if (!at::globalContext().hasCUDA()) fail("there is no CUDA device here");
   at::globalContext().setBenchmarkCuDNN(true);
-  return {at::Device(at::kCUDA, 0),
-          {resnet18, with(resnet18, 1, "tf32"), resnet50, with(resnet50, 1, "tf32"), wide,
-           with(wide, 200, "bf16"), with(wide, 1, "tf32")}};
+  std::vector<Case> cases = {resnet18,
+                             with(resnet18, 1, "tf32"),
+                             resnet50,
+                             with(resnet50, 1, "tf32"),
+                             wide,
+                             with(wide, 200, "bf16"),
+                             with(wide, 1, "tf32")};
+  if (const char* file = std::getenv("GALA_BENCH_EXPORTED")) {
+    cases.push_back({"exported", fmt::format("exported:path={}", file), 32, 224, "source", "tf32"});
+  }
+  return {at::Device(at::kCUDA, 0), cases};
 }
 
 /// Writes what plain_step.py needs to check that it takes the same steps.

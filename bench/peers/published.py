@@ -77,7 +77,7 @@ def stub(name: str, **members) -> None:
     sys.modules[name].__dict__.update(members)
 
 
-def prepare(device: str, seed: int) -> None:
+def prepare(device: str, seed: int, tf32: bool) -> None:
     import numpy as np
     import torch
     sys.stdout = open(os.devnull, "w")
@@ -92,7 +92,7 @@ def prepare(device: str, seed: int) -> None:
         import torchvision  # noqa: F401
     if device == "cpu":  # some of the code names the GPU
         torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_, **__: self
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
     for generator in (torch.manual_seed, np.random.seed, random.seed):
         generator(seed)
 
@@ -159,11 +159,12 @@ def build(name: str, root: Path, net, batch_size: int, source, still: bool, scra
     return module.PeTTA(cfg, net, optimizer)
 
 
-def run_published(name: str, root: Path, weights: str, folder: str, batch_size: int, still: bool, device: str, seed: int):
+def run_published(name: str, root: Path, weights: str, folder: str, batch_size: int, still: bool, device: str, seed: int,
+                  tf32: bool):
     """Answers, their confidence, seconds of the stream and number of threads."""
     import numpy as np
     import torch
-    prepare(device, seed)
+    prepare(device, seed, tf32)
 
     def tensor(pixels):  # contiguous N x C x H x W: other strides alone move logits by 1e-4
         return torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))).float().div_(255)
@@ -188,7 +189,7 @@ def run_gala(name: str, args: argparse.Namespace, folder: str, threads: int, see
     method = METHODS[name]
     command = [args.program, "adapt", *(method.ours or ("--method", name)), "--weights", args.weights,
                "--data", f"arrays:images={folder}/x.npy,labels={folder}/y.npy", "--batch-size", str(args.batch_size),
-               "--device", args.device, "--threads", str(threads), "--seed", str(seed),
+               "--device", args.device, "--precision", args.precision, "--threads", str(threads), "--seed", str(seed),
                "--predictions", f"{folder}/answers.csv", "--profile", "--quiet"]
     command += method.still if args.deterministic_views else ()
     command += ("--source-data", f"arrays:images={folder}/source.npy") if method.source else ()
@@ -210,7 +211,8 @@ def compare(name: str, root: Path, args: argparse.Namespace, folder: str, labels
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
             try:
                 theirs, sure, seconds, threads = pool.submit(
-                    run_published, name, root, args.weights, folder, args.batch_size, still, args.device, seed).result()
+                    run_published, name, root, args.weights, folder, args.batch_size, still, args.device, seed,
+                    args.precision != "float32").result()
             except Exception as problem:
                 fail(f"{name}: the published side failed: {type(problem).__name__}: {str(problem).partition(chr(10))[0]}")
         ours, our_sure, our_seconds = run_gala(name, args, folder, threads, seed)
@@ -250,6 +252,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=200)
     parser.add_argument("--batches", type=int, default=10)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--precision", choices=("float32", "tf32", "bf16"), default="float32",
+                        help="of gala; the published code has TF32 beside both of the others")
     parser.add_argument("--seeds", type=int, default=1, help="runs of a method that draws; errors are their means")
     parser.add_argument("--deterministic-views", action="store_true",
                         help="rotta and petta with a flip in place of their augmentation, on both sides")

@@ -33,9 +33,8 @@ Answer Adapter::answer(const at::Tensor& images) {
       parts_.store ? parts_.store->show(images) : Store::Shown{.images = images, .adapt = true};
   const PassKind still = shown.statistics ? PassKind::kAnswer : PassKind::kAnswerStill;
   Answer answer;
-  Frame& frame = adapts_now() && shown.adapt
-                     ? adapt_to(shown.images, answer.steps)
-                     : runner_->run(shown.images, still, /*can_be_captured=*/true);
+  Frame& frame = adapts_now() && shown.adapt ? adapt_to(shown.images, answer.steps)
+                                             : runner_->run(shown.images, still, {});
   answer.logits = predict(frame, answer.steps);
   if (parts_.drift && adapts_now()) {
     const PassRunner::Apart apart;
@@ -91,7 +90,7 @@ Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
   }
   const std::vector<at::Tensor> statistics = copy_statistics();
   Frame& frame = runner_->run(images, first_of_batch ? PassKind::kAdapt : PassKind::kAdaptAgain,
-                              can_be_captured());
+                              {.captured = can_be_captured(), .in_pieces = in_pieces()});
   const bool counts = frame.facts.confident() >= 0;
   StepRecord record = counts ? stepper_->move(frame.gradient_pointers, frame.facts.loss(),
                                               frame.facts.sums(), frame.facts.probed())
@@ -187,7 +186,10 @@ Adapter::Adapter(Model& model, const MethodOptions& options, AdapterSetup setup)
   attach_parts(found.adapted, setup.source_images);
   runner_ = std::make_unique<PassRunner>(
       model, *arena_, stepper_->layers(),
-      [this](Frame& frame, PassKind kind, WorkQueue& queue) { pass(frame, kind, queue); },
+      PassRunner::Pass{.begin = [this](Frame& frame, PassKind kind,
+                                       WorkQueue& queue) { pass(frame, kind, queue); },
+                       .look = [this](Frame& frame, std::int64_t room) { look(frame, room); },
+                       .end = [this](Frame& frame, WorkQueue& queue) { come_back(frame, queue); }},
       PassRunner::Options{.capture = setup.capture, .profile = setup.profile});
   travelled_.assign(layers().size(), 0.0);
   source_ = take_snapshot();

@@ -103,7 +103,8 @@ class Adapter {
   /// What is minimised in a pass.
   struct Objective {
     LossTerms terms;
-    at::Tensor weights;  ///< of the images; undefined where all count alike
+    at::Tensor weights = {};  ///< of the images; undefined where all count alike
+    at::Tensor gate = {};     ///< not finite: no moment moves
   };
   /// Parameters and statistics, in host memory.
   struct Snapshot {
@@ -117,8 +118,20 @@ class Adapter {
   std::vector<at::Tensor> copy_statistics() const;
   void put_back(const std::vector<at::Tensor>& statistics);
   void pass(Frame& frame, PassKind kind, WorkQueue& queue);
-  Objective objective(Frame& frame, const Output& student, const at::Tensor& allowed);
+  void leave_for_look(Frame& frame, Weighed weighed, WorkQueue& queue);
+  void look(Frame& frame, std::int64_t room);
+  void come_back(Frame& frame, WorkQueue& queue);
+  bool in_pieces() const;
+  void lend_gradients(const at::Tensor& sums);
+  void take_gradients(Frame& frame);
+  Weighed weigh(const Output& student, const at::Tensor& allowed);
+  at::Tensor ages() const;
+  Output look_again(const Frame& frame, const Weighed& weighed, std::int64_t room);
+  Objective objective(Frame& frame, const Output& student, const Weighed& weighed,
+                      std::int64_t room);
   void differentiate(Frame& frame, Objective& objective);
+  static void close_where_none_counts(Objective& aim);
+  void measure(Frame& frame, const Objective& aim, const at::Tensor& probed, WorkQueue& queue);
   at::Tensor probe(const Frame& frame);
   Output ask_student(Frame& frame, PassKind kind);
   at::Tensor look_by_view(const at::Tensor& images);

@@ -1,8 +1,8 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "gala/adapt/adapter.h"
 
@@ -11,21 +11,18 @@
 namespace gala {
 namespace {
 
-/// Where no image counts there is no step: the gate is closed, and `confident` says so by -1.
-void close_where_none_counts(const at::Tensor& weights, at::Tensor& gate, at::Tensor& confident) {
+/// Fills in which images are looked at again: those that are not 0 in `looked`, first, in their order.
+void put_in_order(const at::Tensor& looked, Weighed& weighed) {
   const c10::NoGradGuard no_grad;
-  const at::Tensor none = weights.ne(0).any().logical_not();
-  gate = gate.masked_fill(none, std::numeric_limits<double>::quiet_NaN());
-  confident = confident.masked_fill(none, -1);
+  const at::Tensor counts = looked.ne(0);
+  weighed.order = counts.to(at::kByte).argsort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
+  weighed.number = counts.sum();
 }
 
-/// The rows, and on a GPU some of the first one behind them: their number is another at every batch, and for
-/// each number of images that it has not seen cuDNN looks for the fastest way anew.
-at::Tensor padded(const at::Tensor& rows, std::int64_t most) {
-  constexpr std::int64_t kSteps = 32;
-  if (rows.is_cpu()) return rows;
-  const std::int64_t count = std::min((rows.size(0) + kSteps - 1) / kSteps * kSteps, most);
-  return at::cat({rows, rows.narrow(0, 0, 1).expand({count - rows.size(0)})});
+/// How many images are looked at again, which waits for the device.
+std::int64_t room_for(const Weighed& weighed) {
+  if (!weighed.order.defined()) return 0;
+  return PassRunner::room_for(weighed.number.item<std::int64_t>(), weighed.order);
 }
 
 }  // namespace
@@ -36,14 +33,81 @@ void Adapter::pass(Frame& frame, PassKind kind, WorkQueue& queue) {
   frame.output = ask_student(frame, kind);
   ask_teacher(frame, adapts(kind));
   if (!adapts(kind)) return frame.facts.note(frame.logits, nullptr, {}, queue);
-  Objective aim = objective(frame, frame.output, /*allowed=*/{});
+  Weighed weighed = weigh(frame.output, /*allowed=*/{});
+  if (in_pieces()) return leave_for_look(frame, std::move(weighed), queue);
+  Objective aim = objective(frame, frame.output, weighed, room_for(weighed));
   queue.mark(2);
   const at::Tensor probed = probe(frame);
   differentiate(frame, aim);
   queue.mark(3);
-  at::Tensor gate = aim.terms.value.detach();  // where it is not finite, no moment moves
-  if (aim.weights.defined()) close_where_none_counts(aim.weights, gate, aim.terms.confident);
-  stepper_->measure(frame.gradient_pointers, gate.const_data_ptr<float>(),
+  close_where_none_counts(aim);
+  measure(frame, aim, probed, queue);
+}
+
+// Where only images that count are looked at again, the host must know their number before it can queue that look. Such a
+// pass has three pieces: up to that number; the look, the objective and its way back to the student's answer; the way
+// back through the student.
+
+/// The end of the first piece.
+void Adapter::leave_for_look(Frame& frame, Weighed weighed, WorkQueue& queue) {
+  Pieces& pieces = frame.pieces;
+  pieces.weighed = std::move(weighed);
+  pieces.probed = probe(frame);
+  pieces.student = frame.output.logits.detach().requires_grad_();
+  pieces.student.mutable_grad() = at::zeros_like(pieces.student);
+  pieces.sums = arena_->make_buffer();
+  const c10::NoGradGuard no_grad;
+  pieces.gate = at::zeros({}, pieces.sums.options());
+  pieces.terms = {at::zeros_like(pieces.gate), at::zeros_like(pieces.gate)};
+  frame.facts.note_number(pieces.weighed.number, queue);
+}
+
+void Adapter::look(Frame& frame, std::int64_t room) {
+  const c10::AutoGradMode with_gradients(true);
+  Pieces& pieces = frame.pieces;
+  lend_gradients(pieces.sums);
+  const Output student{.features = frame.output.features.detach(), .logits = pieces.student};
+  Objective aim = objective(frame, student, pieces.weighed, room);
+  aim.terms.value.backward();
+  Gradients::take(*arena_);  // they stay in `sums`
+  close_where_none_counts(aim);
+  const c10::NoGradGuard no_grad;
+  pieces.gate.copy_(aim.gate);
+  pieces.terms.value.copy_(aim.terms.value);
+  pieces.terms.confident.copy_(aim.terms.confident);
+}
+
+void Adapter::come_back(Frame& frame, WorkQueue& queue) {
+  const c10::AutoGradMode with_gradients(true);
+  const Pieces& pieces = frame.pieces;
+  queue.mark(2);
+  lend_gradients(pieces.sums);
+  frame.output.logits.backward(pieces.student.grad());
+  take_gradients(frame);
+  queue.mark(3);
+  measure(frame, {.terms = pieces.terms, .gate = pieces.gate}, pieces.probed, queue);
+}
+
+/// Has backward add to a buffer of the arena's layout.
+void Adapter::lend_gradients(const at::Tensor& sums) {
+  for (std::size_t i = 0; i < arena_->entries().size(); ++i) {
+    arena_->leaf(i).mutable_grad() = arena_->view(sums, i);
+  }
+}
+
+/// Where no image counts there is no step: the gate is closed, and `confident` says so by -1.
+void Adapter::close_where_none_counts(Objective& aim) {
+  const c10::NoGradGuard no_grad;
+  aim.gate = aim.terms.value.detach();  // where it is not finite, no moment moves
+  if (!aim.weights.defined()) return;
+  const at::Tensor none = aim.weights.ne(0).any().logical_not();
+  aim.gate = aim.gate.masked_fill(none, std::numeric_limits<double>::quiet_NaN());
+  aim.terms.confident = aim.terms.confident.masked_fill(none, -1);
+}
+
+void Adapter::measure(Frame& frame, const Objective& aim, const at::Tensor& probed,
+                      WorkQueue& queue) {
+  stepper_->measure(frame.gradient_pointers, aim.gate.const_data_ptr<float>(),
                     frame.facts.table().mutable_data_ptr<double>());
   frame.facts.note(frame.logits, &aim.terms, probed, queue);
   queue.mark(4);
@@ -87,42 +151,65 @@ void Adapter::ask_teacher(Frame& frame, bool adapting) {
   }
 }
 
-/// What is minimised, given the student's answer. Images that are not allowed do not count.
-Adapter::Objective Adapter::objective(Frame& frame, const Output& student,
-                                      const at::Tensor& allowed) {
-  const auto look_at = [&](const at::Tensor& rows) {
-    if (!rows.defined()) {
-      // Where gradients flow through the statistics, every look of a step moves them.
-      return model_.forward(parts_.view->look(frame.images), model_.norm_mode().gradient);
-    }
-    const at::Tensor images = frame.images.index_select(0, padded(rows, frame.images.size(0)));
-    return model_.forward_counted(parts_.view->look(images), rows.size(0));
-  };
-  const auto without_gradient = [&](const at::Tensor& rows) {
-    const c10::NoGradGuard no_grad;
-    return look_at(rows);
-  };
+/// How much images count as far as the student's answer tells, and which must be looked at again.
+Weighed Adapter::weigh(const Output& student, const at::Tensor& allowed) {
+  Weighed weighed{.allowed = allowed};
+  if (!parts_.samples) return weighed;
+  const SampleInput input{student, allowed, ages()};
+  if (parts_.samples->looks_again()) {
+    put_in_order(parts_.samples->wants(input), weighed);
+    return weighed;
+  }
+  weighed.weights = parts_.samples->weigh(input);
+  if (parts_.loss->needs().view == SecondLook::kCounted) put_in_order(weighed.weights, weighed);
+  return weighed;
+}
+
+at::Tensor Adapter::ages() const {
+  return parts_.store ? parts_.store->ages() : at::Tensor();
+}
+
+/// The student's answer to the first `room` images in the order of `weighed`, as the view shows them: statistics
+/// are made of those that must be looked at.
+Output Adapter::look_again(const Frame& frame, const Weighed& weighed, std::int64_t room) {
+  if (room == 0) return {.logits = frame.output.logits.narrow(0, 0, 0)};
+  const at::Tensor images = frame.images.index_select(0, weighed.order.narrow(0, 0, room));
+  // In host memory there is room for those alone.
+  const at::Tensor counted = images.is_cpu() ? at::Tensor() : weighed.number;
+  return model_.forward_counted(parts_.view->look(images), counted);
+}
+
+/// What is minimised, given the student's answer.
+Adapter::Objective Adapter::objective(Frame& frame, const Output& student, const Weighed& weighed,
+                                      std::int64_t room) {
   LossInput input{.student = student,
                   .teacher = frame.taught.logits.defined() ? &frame.taught : nullptr,
-                  .source = anchor_ ? &frame.anchored : nullptr};
-  if (parts_.samples) {
-    const at::Tensor ages = parts_.store ? parts_.store->ages() : at::Tensor();
-    input.weights = parts_.samples->weigh({student, allowed, without_gradient, ages});
+                  .source = anchor_ ? &frame.anchored : nullptr,
+                  .weights = weighed.weights};
+  Weighed looked = weighed;
+  if (parts_.samples && parts_.samples->looks_again()) {
+    const c10::NoGradGuard no_grad;
+    const Output again = look_again(frame, weighed, room);
+    input.weights = parts_.samples->weigh(
+        {student, weighed.allowed, ages(), &again, weighed.order.narrow(0, 0, room)});
+    if (parts_.loss->needs().view == SecondLook::kCounted) {
+      put_in_order(input.weights, looked);
+      room = room_for(looked);
+    }
   }
-  const SecondLook look = parts_.loss->needs().view;
+  Output second;
   if (!parts_.loss->needs().images) {
     input.view = &student;
-    return {parts_.loss->evaluate(input), input.weights};
-  }
-  if (look == SecondLook::kCounted && parts_.samples)
-    input.rows = input.weights.nonzero().squeeze(1);
-  Output second;
-  if (look != SecondLook::kNone) {
-    const bool anything = !input.rows.defined() || input.rows.size(0) > 0;
-    second = anything ? look_at(input.rows) : Output{{}, student.logits.narrow(0, 0, 0)};
+  } else if (parts_.loss->needs().view == SecondLook::kCounted && looked.order.defined()) {
+    input.rows = looked.order.narrow(0, 0, room);
+    second = look_again(frame, looked, room);
+    input.view = &second;
+  } else if (parts_.loss->needs().view != SecondLook::kNone) {
+    // Where gradients flow through the statistics, every look of a step moves them.
+    second = model_.forward(parts_.view->look(frame.images), model_.norm_mode().gradient);
     input.view = &second;
   }
-  return {parts_.loss->evaluate(input), input.weights};
+  return {.terms = parts_.loss->evaluate(input), .weights = input.weights};
 }
 
 /// Leaves the gradients of the objective in the frame. With a perturbation they are those at another
@@ -132,10 +219,15 @@ void Adapter::differentiate(Frame& frame, Objective& aim) {
   if (parts_.perturb) {
     parts_.perturb->leave(*arena_, Gradients::take(*arena_));
     const Output there = ask_student(frame, PassKind::kAdaptAgain);
-    aim = objective(frame, there, aim.weights);
+    const Weighed weighed = weigh(there, aim.weights);
+    aim = objective(frame, there, weighed, room_for(weighed));
     aim.terms.value.backward();
     parts_.perturb->come_back(*arena_);
   }
+  take_gradients(frame);
+}
+
+void Adapter::take_gradients(Frame& frame) {
   frame.gradients = Gradients::take(*arena_);
   if (parts_.penalty) parts_.penalty->add(*arena_, frame.gradients);
   frame.gradient_pointers = frame.gradients.pointers();
@@ -148,11 +240,17 @@ at::Tensor Adapter::probe(const Frame& frame) {
   return probe_->look(*arena_, Gradients::take(*arena_));
 }
 
+/// Whether only images that count are looked at again, once a step.
+bool Adapter::in_pieces() const {
+  if (!parts_.samples || parts_.perturb) return false;
+  return parts_.samples->looks_again() != (parts_.loss->needs().view == SecondLook::kCounted);
+}
+
 /// False where a part looks at its own values on the way.
 bool Adapter::can_be_captured() const {
   const bool counts_images = parts_.samples && (parts_.samples->looks_again() ||
                                                 parts_.loss->needs().view == SecondLook::kCounted);
-  return stepper_->can_be_captured() && !counts_images &&
+  return stepper_->can_be_captured() && (!counts_images || in_pieces()) &&
          !(parts_.teacher && parts_.teacher->looks() > 0);
 }
 

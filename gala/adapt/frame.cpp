@@ -22,6 +22,7 @@ Facts::Facts(const LayerPartition& layers, std::int64_t images, std::int64_t cla
   logits_ = floats.slice(0, 2 * behind_probed, 2 * behind_probed + logits).view({images, classes});
   host_table_ = host.slice(0, 1, behind_table).view({rows, kSumColumns});
   table_ = device.is_cpu() ? host_table_ : at::zeros_like(host_table_, doubles.device(device));
+  number_ = at::zeros({}, at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
   for (const Layer& layer : layers.layers) sums_.push_back({.count = layer.count});
 }
 
@@ -41,6 +42,11 @@ void Facts::note(const at::Tensor& logits, const LossTerms* terms, const at::Ten
   }
   if (probed.defined()) parts[count++] = {probed.contiguous(), probed_};
   queue.bring(std::span(parts).first(count));
+}
+
+void Facts::note_number(const at::Tensor& number, WorkQueue& queue) {
+  const std::array<WorkQueue::Brought, 1> part{{{number, number_}}};
+  queue.bring(part);
 }
 
 std::span<const LayerSums> Facts::sums() {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -30,6 +31,9 @@ class Facts {
 
   // On the host, after the queue was waited for.
   double loss() const { return *loss_.const_data_ptr<float>(); }
+  /// Queues a number (int64, no dimensions) to be brought to the host.
+  void note_number(const at::Tensor& number, WorkQueue& queue);
+  std::int64_t number() const { return *number_.const_data_ptr<std::int64_t>(); }
   /// -1 where a sample rule let no image count.
   std::int64_t confident() const {
     return static_cast<std::int64_t>(*confident_.const_data_ptr<float>());
@@ -44,7 +48,8 @@ class Facts {
   const at::Tensor& logits() const { return logits_; }
 
  private:
-  at::Tensor loss_, confident_, logits_, probed_, host_table_;  ///< on the host, pinned for a GPU
+  at::Tensor loss_, confident_, logits_, probed_, host_table_,
+      number_;        ///< on the host, pinned for a GPU
   at::Tensor table_;  ///< the same as host_table_ on the CPU
   std::vector<LayerSums> sums_;
 };
@@ -60,6 +65,34 @@ constexpr bool adapts(PassKind kind) {
   return kind == PassKind::kAdapt || kind == PassKind::kAdaptAgain;
 }
 
+/// What a sample rule says before any image was looked at again.
+struct Weighed {
+  at::Tensor weights =
+      {};  ///< [N]; undefined where all count alike, or must be looked at again first
+  at::Tensor allowed = {};  ///< [N], 0 where an image cannot count; undefined: all can
+  at::Tensor order =
+      {};  ///< numbers of the images, first those to be looked at again; undefined: none
+  at::Tensor number = {};  ///< of those
+};
+
+/// What a pass in pieces keeps from one to the next, in places that stay: each may be captured by itself.
+struct Pieces {
+  /// The middle piece, for so many images that are looked at again.
+  struct Look {
+    int seen = 0;
+    std::unique_ptr<CapturedWork> work = {};
+  };
+  Weighed weighed = {};
+  at::Tensor student =
+      {};                ///< the student's logits as a leaf, whose gradient the middle piece leaves
+  at::Tensor sums = {};  ///< the arena's gradients, one piece's added to the other's
+  at::Tensor probed = {};
+  at::Tensor gate = {};
+  LossTerms terms = {};
+  std::map<std::int64_t, Look> looks = {};
+  std::unique_ptr<CapturedWork> end = {};  ///< with Frame::work, or null
+};
+
 /// What belongs to a pass over batches of one shape.
 struct Frame {
   at::Tensor images = {};
@@ -72,6 +105,7 @@ struct Frame {
   Facts facts;
   at::Tensor answer = {};                   ///< of captured work: a copy of the logits that stays
   std::unique_ptr<CapturedWork> work = {};  ///< null: the pass is queued operation by operation
+  Pieces pieces = {};                       ///< where it is one in pieces; `work` is the first
 
   void forget_results() {
     output = {};
@@ -80,6 +114,7 @@ struct Frame {
     logits.reset();
     gradients = {};
     gradient_pointers.clear();
+    pieces = {};
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "gala/base/stopwatch.h"
@@ -31,9 +32,10 @@ PassRunner::PassRunner(Model& model, const ParameterArena& arena, const LayerPar
   queue_->time_phases(options.profile);
 }
 
-Frame& PassRunner::run(const at::Tensor& images, PassKind kind, bool can_be_captured) {
-  const bool captures =
-      options_.capture && queue_->captures() && can_be_captured && capture_problem_.empty();
+Frame& PassRunner::run(const at::Tensor& images, PassKind kind, Way way) {
+  const auto captures = [&] {
+    return options_.capture && queue_->captures() && way.captured && capture_problem_.empty();
+  };
   const Frames::Key key{images.size(0), images.size(2), images.size(3), kind,
                         model_.norm_mode().to_string()};
   Stopwatch watch;
@@ -44,7 +46,7 @@ Frame& PassRunner::run(const at::Tensor& images, PassKind kind, bool can_be_capt
   if (!frame.work) {
     frame.forget_results();  // before the pass makes new ones
     frame.images = images.to(model_.device(), /*dtype=*/at::kFloat, /*non_blocking=*/true);
-    if (captures && frames_.repeats(key)) capture(frame, kind);
+    if (captures() && frames_.repeats(key)) capture(frame, kind, way.in_pieces);
   } else {
     frame.images.copy_(images, /*non_blocking=*/true);
   }
@@ -52,8 +54,9 @@ Frame& PassRunner::run(const at::Tensor& images, PassKind kind, bool can_be_capt
     frame.work->replay();
   } else {
     const Uncaptured uncaptured;
-    pass_(frame, kind, *queue_);
+    pass_.begin(frame, kind, *queue_);
   }
+  if (way.in_pieces) go_on(frame, captures());
   frame.output.logits = frame.output.logits.detach();
   frame.output.features = frame.output.features.detach();
   frame.logits = frame.logits.detach();
@@ -64,12 +67,45 @@ Frame& PassRunner::run(const at::Tensor& images, PassKind kind, bool can_be_capt
   return frame;
 }
 
-void PassRunner::capture(Frame& frame, PassKind kind) {
+std::int64_t PassRunner::room_for(std::int64_t number, const at::Tensor& all) {
+  constexpr std::int64_t kSteps = 32;
+  if (all.is_cpu()) return number;
+  return std::min(std::max<std::int64_t>((number + kSteps - 1) / kSteps, 1) * kSteps, all.size(0));
+}
+
+/// The middle piece and the last. A look is captured when as many images come a second time; it must not
+/// overwrite what the first piece left for the last, so it has a room of its own.
+void PassRunner::go_on(Frame& frame, bool captures) {
+  queue_->wait();
+  const std::int64_t room = room_for(frame.facts.number(), frame.images);
+  Pieces::Look& look = frame.pieces.looks[room];
+  if (frame.work && captures && !look.work && look.seen++ > 0) {
+    try {
+      look.work = queue_->capture([&] { pass_.look(frame, room); }, /*room=*/1);
+    } catch (const std::exception& problem) {
+      capture_problem_ = problem.what();
+      Gradients::take(arena_);
+    }
+  }
+  if (look.work) {
+    look.work->replay();
+  } else {
+    const Uncaptured uncaptured;
+    pass_.look(frame, room);
+  }
+  if (frame.pieces.end) return frame.pieces.end->replay();
+  const Uncaptured uncaptured;
+  pass_.end(frame, *queue_);
+}
+
+void PassRunner::capture(Frame& frame, PassKind kind, bool in_pieces) {
   frame.images = frame.images.clone(model_.memory_format());
   try {
-    frame.work = queue_->capture([&] { pass_(frame, kind, *queue_); });
+    frame.work = queue_->capture([&] { pass_.begin(frame, kind, *queue_); });
+    if (in_pieces) frame.pieces.end = queue_->capture([&] { pass_.end(frame, *queue_); });
   } catch (const std::exception& problem) {
     capture_problem_ = problem.what();
+    frame.work.reset();
     frame.forget_results();
     Gradients::take(arena_);
   }

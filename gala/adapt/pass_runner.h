@@ -48,8 +48,19 @@ class Frames {
 /// operation by operation or, where shapes repeat, as captured graphs.
 class PassRunner {
  public:
-  /// Queues a pass over the images of a frame, and marks the ends of its phases on the queue.
-  using Pass = std::function<void(Frame& frame, PassKind kind, WorkQueue& queue)>;
+  /// Queues a pass over the images of a frame, and marks the ends of its phases on the queue. A pass in pieces
+  /// begins by noting a number of images that must be looked at again (Facts::note_number); the host waits
+  /// for it, asks for the look with room for so many, and then for the end. Else there is the begin alone.
+  struct Pass {
+    std::function<void(Frame& frame, PassKind kind, WorkQueue& queue)> begin;
+    std::function<void(Frame& frame, std::int64_t room)> look = {};
+    std::function<void(Frame& frame, WorkQueue& queue)> end = {};
+  };
+  /// How a pass is to be run.
+  struct Way {
+    bool captured = true;  ///< where the device can, and shapes repeat
+    bool in_pieces = false;
+  };
 
   struct Options {
     bool capture = true;   ///< replay passes over shapes that repeat as captured graphs
@@ -64,7 +75,10 @@ class PassRunner {
   std::unique_ptr<WorkQueue::Scope> enter() { return queue_->enter(); }
   /// Runs a pass and waits for it. The frame is that of the images' shape, and stays until the next
   /// pass.
-  Frame& run(const at::Tensor& images, PassKind kind, bool can_be_captured);
+  Frame& run(const at::Tensor& images, PassKind kind, Way way);
+  /// How many of `all` (a tensor of so many rows) are looked at where `number` must be: on a GPU more, so that
+  /// shapes come again, since for each that it has not seen cuDNN looks for the fastest way anew.
+  static std::int64_t room_for(std::int64_t number, const at::Tensor& all);
   /// Where the time of the newest pass went.
   const StepTimes& times() const { return times_; }
   /// For passes that are no part of a step: while it lives, nobody captures, and there are no gradients.
@@ -79,7 +93,8 @@ class PassRunner {
   const std::string& capture_problem() const { return capture_problem_; }
 
  private:
-  void capture(Frame& frame, PassKind kind);
+  void capture(Frame& frame, PassKind kind, bool in_pieces);
+  void go_on(Frame& frame, bool captures);
 
   Model& model_;
   const ParameterArena& arena_;

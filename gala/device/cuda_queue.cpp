@@ -30,12 +30,17 @@ std::mutex& capture_lock() {
 
 using Graph = std::unique_ptr<at::cuda::CUDAGraph>;
 
-/// A stream, and the memory of what is captured on it.
-struct Lane {
-  c10::cuda::CUDAStream stream;
+/// Memory of what is captured.
+struct Room {
   c10::MempoolId_t pool = {};
   /// Never replayed: the pool would end with the last graph in it. Null before anything is captured.
   Graph keeper = {};
+};
+
+/// A stream, and the memory of what is captured on it.
+struct Lane {
+  c10::cuda::CUDAStream stream;
+  std::array<Room, WorkQueue::kRooms> rooms = {};
 };
 
 /// Lanes that no queue has now. The streams are our own: those of LibTorch's pool come round again, and
@@ -108,65 +113,65 @@ void leave_host_pool(Allocator* allocator, c10::MempoolId_t pool) {
 }
 
 /// Throws where there is no such pool, and where the allocator is not LibTorch's own.
-int holders_of(const Lane& lane) {
-  return c10::cuda::CUDACachingAllocator::getPoolUseCount(lane.stream.device_index(), lane.pool);
+int holders_of(const Lane& lane, const Room& room) {
+  return c10::cuda::CUDACachingAllocator::getPoolUseCount(lane.stream.device_index(), room.pool);
 }
 
 /// What broke the capture is what the caller must hear of, so nothing here may throw. A capture that
 /// cannot be ended leaves LibTorch's allocators in the belief that it goes on.
-void abandon(Graph graph, const Lane& lane, int holders) {
+void abandon(Graph graph, const Lane& lane, const Room& room, int holders) {
   const c10::DeviceIndex device = lane.stream.device_index();
   try_to([&] { graph->capture_end(); });
-  try_to([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(device, lane.pool); });
-  try_to([&] { leave_host_pool(at::getHostAllocator(at::kCUDA), lane.pool); });
+  try_to([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(device, room.pool); });
+  try_to([&] { leave_host_pool(at::getHostAllocator(at::kCUDA), room.pool); });
   graph.reset();
   try_to([&] {
-    if (holders_of(lane) > holders) {
-      c10::cuda::CUDACachingAllocator::releasePool(device, lane.pool);
+    if (holders_of(lane, room) > holders) {
+      c10::cuda::CUDACachingAllocator::releasePool(device, room.pool);
     }
   });
   cudaGetLastError();
   try_to([&] { forget_error_of_backward(lane.stream.device()); });
 }
 
-Graph capture(const Lane& lane, const std::function<void()>& body) {
+Graph capture(const Lane& lane, const Room& room, const std::function<void()>& body) {
   auto graph = std::make_unique<at::cuda::CUDAGraph>();
   int holders = 0;
-  try_to([&] { holders = holders_of(lane); });
+  try_to([&] { holders = holders_of(lane, room); });
   try {
-    graph->capture_begin(lane.pool, cudaStreamCaptureModeThreadLocal);
+    graph->capture_begin(room.pool, cudaStreamCaptureModeThreadLocal);
     body();
     graph->capture_end();
   } catch (...) {
-    abandon(std::move(graph), lane, holders);
+    abandon(std::move(graph), lane, room, holders);
     throw;
   }
   return graph;
 }
 
 /// A pool that nothing lies in yet. What was in the one before goes with its graphs.
-void renew_pool(Lane& lane) {
-  lane.keeper.reset();
-  lane.pool = at::cuda::graph_pool_handle();
-  lane.keeper = capture(lane, [&] { queue_copies({}, lane.stream.stream()); });
+void renew_pool(const Lane& lane, Room& room) {
+  room.keeper.reset();
+  room.pool = at::cuda::graph_pool_handle();
+  room.keeper = capture(lane, room, [&] { queue_copies({}, lane.stream.stream()); });
 }
 
 class CudaGraph : public CapturedWork {
  public:
   /// One at a time in a process. Other threads may replay on their own streams meanwhile.
-  CudaGraph(Lane& lane, const std::function<void()>& body) {
+  CudaGraph(const Lane& lane, Room& room, const std::function<void()>& body) {
     const Capturing alone;
     const std::lock_guard<std::mutex> none_destroyed(capture_lock());
-    if (!lane.keeper) renew_pool(lane);
+    if (!room.keeper) renew_pool(lane, room);
     try {
-      graph_ = capture(lane, body);
+      graph_ = capture(lane, room, body);
       // The first replay would do it otherwise, too late to go on without a capture if it fails.
       check_cuda(cudaGraphUpload(graph_->raw_cuda_graph_exec(), lane.stream.stream()));
     } catch (...) {
       graph_.reset();
       // Whoever is short of memory can have what this one had got. And LibTorch's random generator
       // may believe that the capture goes on, until one has ended well.
-      try_to([&] { renew_pool(lane); });
+      try_to([&] { renew_pool(lane, room); });
       throw;
     }
   }
@@ -236,8 +241,8 @@ class CudaQueue : public WorkQueue {
     return std::make_unique<CudaScope>(lane_.stream, order_);
   }
   bool captures() const override { return true; }
-  std::unique_ptr<CapturedWork> capture(const std::function<void()>& body) override {
-    return std::make_unique<CudaGraph>(lane_, body);
+  std::unique_ptr<CapturedWork> capture(const std::function<void()>& body, int room) override {
+    return std::make_unique<CudaGraph>(lane_, lane_.rooms.at(static_cast<std::size_t>(room)), body);
   }
   void bring(std::span<const Brought> parts) override {
     static_assert(kMostBrought == CudaCopies::kMost);

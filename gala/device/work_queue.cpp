@@ -16,7 +16,7 @@ class DirectQueue : public WorkQueue {
  public:
   std::unique_ptr<Scope> enter() override { return std::make_unique<Nothing>(); }
   bool captures() const override { return false; }
-  std::unique_ptr<CapturedWork> capture(const std::function<void()>&) override {
+  std::unique_ptr<CapturedWork> capture(const std::function<void()>&, int) override {
     fail("this device captures no work");
   }
   void bring(std::span<const Brought> parts) override {

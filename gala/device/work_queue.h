@@ -45,8 +45,9 @@ class WorkQueue {
   /// Calls `body` once to learn what it queues, without running any of that. Inside an entered
   /// scope; `body` must not wait for the device, nor may anybody else for all of it (see
   /// gala/device/capture_gate.h). Memory that it keeps is shared with everything else that was captured
-  /// by this queue: a replay may overwrite what others of them left.
-  virtual std::unique_ptr<CapturedWork> capture(const std::function<void()>& body) = 0;
+  /// by this queue in the same room: a replay may overwrite what others of them left there.
+  virtual std::unique_ptr<CapturedWork> capture(const std::function<void()>& body,
+                                                int room = 0) = 0;
   /// Queues copies of device memory into pinned memory of the same type and size, all contiguous and
   /// of whole words of four bytes; `kMostBrought` at most.
   virtual void bring(std::span<const Brought> parts) = 0;
@@ -63,6 +64,8 @@ class WorkQueue {
   virtual double phase_time(int phase) const = 0;
 
   static constexpr int kMarks = 8;
+  /// Rooms of memory for what is captured.
+  static constexpr int kRooms = 2;
 };
 
 /// What a GPU calls itself; empty for other devices, or where this library was built without CUDA.

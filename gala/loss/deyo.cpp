@@ -19,25 +19,30 @@ DeyoRule::DeyoRule(const Options& options) : options_(options) {
   }
 }
 
+at::Tensor DeyoRule::wants(const SampleInput& input) const {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor logits = input.output.logits.detach();
+  const double margin = options_.margin * std::log(static_cast<double>(logits.size(1)));
+  return only_allowed(entropies(logits).lt(margin).to(logits.scalar_type()), input);
+}
+
 at::Tensor DeyoRule::weigh(const SampleInput& input) {
   const c10::NoGradGuard no_grad;
   const at::Tensor logits = input.output.logits.detach();
   const double classes = std::log(static_cast<double>(logits.size(1)));
-  const at::Tensor entropy = entropies(logits);
-  const at::Tensor sure =
-      only_allowed(entropy.lt(options_.margin * classes).to(logits.scalar_type()), input);
-  const at::Tensor rows = sure.nonzero().squeeze(1);
-  at::Tensor weights = at::zeros_like(entropy);
-  if (rows.size(0) == 0) return weights;
-  const at::Tensor p = at::softmax(logits, 1).index_select(0, rows);
-  const at::Tensor shuffled = at::softmax(input.look_again(rows).logits.detach(), 1);
+  const auto of_rows = [&](const at::Tensor& all) { return all.index_select(0, input.rows); };
+  const at::Tensor p = of_rows(at::softmax(logits, 1));
+  const at::Tensor shuffled = at::softmax(input.again->logits.detach(), 1);
   const at::Tensor label = p.argmax(1, /*keepdim=*/true);
   const at::Tensor fall = (p.gather(1, label) - shuffled.gather(1, label)).squeeze(1);
-  const at::Tensor kept = fall.gt(options_.drop).to(logits.scalar_type());
+  const at::Tensor kept =
+      fall.gt(options_.drop).to(logits.scalar_type()) * of_rows(wants(input)).ne(0);
+  const at::Tensor entropy = entropies(logits);
   const at::Tensor weight =
-      (options_.weight_margin * classes - entropy.index_select(0, rows)).exp() + fall.exp();
+      (options_.weight_margin * classes - of_rows(entropy)).exp() + fall.exp();
   const at::Tensor scale = static_cast<double>(logits.size(0)) / kept.sum().clamp_min(1);
-  return weights.index_copy(0, rows, at::where(kept.ne(0), weight * scale, at::zeros_like(weight)));
+  return at::zeros_like(entropy).index_copy(
+      0, input.rows, at::where(kept.ne(0), weight * scale, at::zeros_like(weight)));
 }
 
 }  // namespace gala

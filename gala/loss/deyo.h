@@ -24,6 +24,7 @@ class DeyoRule : public SampleRule {
   };
   explicit DeyoRule(const Options& options);
   at::Tensor weigh(const SampleInput& input) override;
+  at::Tensor wants(const SampleInput& input) const override;
   bool looks_again() const override { return true; }
 
  private:

@@ -18,7 +18,9 @@ struct LossInput {
   const Output* source = nullptr;   ///< the source model's answer to it, without gradient
   const Output* view = nullptr;     ///< the adapting network's answer to the batch seen otherwise
   at::Tensor weights = {};          ///< of the images, [N]; undefined: 1 each
-  at::Tensor rows = {};  ///< numbers of the images that `view` is about; undefined: all of them
+  /// Numbers of the images that `view` is about; undefined: all of them. Behind those that count there may be
+  /// others, of weight 0.
+  at::Tensor rows = {};
 };
 
 /// Which images a loss wants to see a second time.

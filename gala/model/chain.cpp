@@ -12,12 +12,9 @@ Output ChainModel::forward(const at::Tensor& images, bool update_statistics) {
   return run(0, images.contiguous(memory_format()), {norm_mode_, update_statistics});
 }
 
-Output ChainModel::forward_counted(const at::Tensor& images, std::int64_t counted) {
+Output ChainModel::forward_counted(const at::Tensor& images, const at::Tensor& counted) {
   check_images(images);
-  Output output = run(0, images.contiguous(memory_format()), {norm_mode_, false, counted});
-  output.features = output.features.narrow(0, 0, counted);
-  output.logits = output.logits.narrow(0, 0, counted);
-  return output;
+  return run(0, images.contiguous(memory_format()), {norm_mode_, false, counted});
 }
 
 Output ChainModel::forward_again(const Output& before, const at::Tensor& images, int first_stage) {

@@ -10,7 +10,7 @@ namespace gala {
 class ChainModel : public Model {
  public:
   Output forward(const at::Tensor& images, bool update_statistics = true) final;
-  Output forward_counted(const at::Tensor& images, std::int64_t counted) final;
+  Output forward_counted(const at::Tensor& images, const at::Tensor& counted) final;
   Output forward_again(const Output& before, const at::Tensor& images, int first_stage) final;
 
  protected:

@@ -51,34 +51,60 @@ struct Maps {
   }
 };
 
-struct FixedNorm : torch::autograd::Function<FixedNorm> {
+NormCount count_of(const at::Tensor& input, const at::Tensor& counted) {
+  return {counted.defined() ? counted.const_data_ptr<std::int64_t>() : nullptr,
+          input.size(2) * input.size(3)};
+}
+
+/// Room for the parts of sums over places.
+at::Tensor make_parts(const at::Tensor& input, const NormShape& shape) {
+  return at::empty({norm_parts(shape), 2, shape.channels}, input.options().dtype(at::kFloat));
+}
+
+/// Where no statistics are given, they are those of the maps: of the images that count.
+struct FusedNorm : torch::autograd::Function<FusedNorm> {
+  using Optional = std::optional<at::Tensor>;  // LibTorch takes no undefined tensor for an argument
+
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& scale, const at::Tensor& shift,
-                            const std::optional<at::Tensor>& what_is_added, const at::Tensor& mean,
-                            const at::Tensor& variance, double epsilon, bool relu) {
+                            const Optional& what_is_added, const Optional& given_mean,
+                            const Optional& given_variance, const Optional& number, double epsilon,
+                            bool relu) {
     const at::Tensor added = what_is_added.value_or(at::Tensor());
+    const at::Tensor counted = number.value_or(at::Tensor());
+    const bool own = !given_mean.has_value();
+    const at::Tensor mean = own ? at::empty_like(scale) : *given_mean;
+    const at::Tensor variance = own ? at::empty_like(scale) : *given_variance;
     const Maps maps{.input = input, .output = at::empty_like(input), .added = added, .relu = relu};
+    const NormShape shape = shape_of(input, epsilon);
     const c10::cuda::CUDAGuard guard(input.device());
     maps.give([&](const auto& addresses) {
-      queue_norm(shape_of(input, epsilon), parameters_of(scale, shift, mean, variance), addresses,
-                 stream_of(input));
+      if (own) {
+        queue_norm_statistics(shape, count_of(input, counted), addresses.input,
+                              make_parts(input, shape).template mutable_data_ptr<float>(),
+                              mean.mutable_data_ptr<float>(), variance.mutable_data_ptr<float>(),
+                              stream_of(input));
+      }
+      queue_norm(shape, parameters_of(scale, shift, mean, variance), addresses, stream_of(input));
     });
     const bool reads_output = relu && added.defined();
     context->save_for_backward(
-        {input, scale, shift, mean, variance, reads_output ? maps.output : at::Tensor()});
+        {input, scale, shift, mean, variance, reads_output ? maps.output : at::Tensor(), counted});
     context->saved_data["epsilon"] = epsilon;
     context->saved_data["relu"] = relu;
     context->saved_data["adds"] = added.defined();
+    context->saved_data["own"] = own;
     return maps.output;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &scale = saved[1], &shift = saved[2], &mean = saved[3],
-                     &variance = saved[4];
+                     &variance = saved[4], &counted = saved[6];
     const NormShape shape = shape_of(input, context->saved_data["epsilon"].toDouble());
     const bool relu = context->saved_data["relu"].toBool();
     const bool adds = context->saved_data["adds"].toBool();
+    const bool own = context->saved_data["own"].toBool();
     const at::Tensor output_gradient = for_kernels(gradients[0]);
     const Maps maps{.input = input,
                     .output = saved[5],
@@ -86,18 +112,26 @@ struct FixedNorm : torch::autograd::Function<FixedNorm> {
                     .input_gradient = at::empty_like(input),
                     .added_gradient = relu && adds ? at::empty_like(input) : at::Tensor(),
                     .relu = relu};
-    const at::Tensor parts =
-        at::empty({norm_parts(shape), 2, shape.channels}, input.options().dtype(at::kFloat));
+    const at::Tensor parts = make_parts(input, shape);
     const at::Tensor scale_gradient = at::empty_like(scale), shift_gradient = at::empty_like(scale);
     const c10::cuda::CUDAGuard guard(input.device());
+    const NormParameters parameters = parameters_of(scale, shift, mean, variance);
     maps.give([&](const auto& addresses) {
-      queue_norm_backward(shape, parameters_of(scale, shift, mean, variance), addresses,
-                          parts.mutable_data_ptr<float>(), scale_gradient.mutable_data_ptr<float>(),
-                          shift_gradient.mutable_data_ptr<float>(), stream_of(input));
+      auto* for_parts = parts.mutable_data_ptr<float>();
+      auto* for_scale = scale_gradient.mutable_data_ptr<float>();
+      auto* for_shift = shift_gradient.mutable_data_ptr<float>();
+      if (own) {
+        queue_batch_norm_backward(shape, count_of(input, counted), parameters, addresses, for_parts,
+                                  for_scale, for_shift, stream_of(input));
+      } else {
+        queue_norm_backward(shape, parameters, addresses, for_parts, for_scale, for_shift,
+                            stream_of(input));
+      }
     });
     at::Tensor added_gradient;
     if (adds) added_gradient = relu ? maps.added_gradient : maps.output_gradient;
-    return {maps.input_gradient, scale_gradient, shift_gradient, added_gradient, {}, {}, {}, {}};
+    return {
+        maps.input_gradient, scale_gradient, shift_gradient, added_gradient, {}, {}, {}, {}, {}};
   }
 };
 
@@ -105,21 +139,33 @@ bool fits(const at::Tensor& vector) {
   return vector.scalar_type() == at::kFloat && vector.is_contiguous() && is_aligned(vector);
 }
 
+bool fits(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+          const NormEnd& end) {
+  return kernels_take(input) && fits(scale) && fits(shift) &&
+         (!end.added.defined() || (end.added.scalar_type() == input.scalar_type() &&
+                                   end.added.sizes() == input.sizes() && kernels_take(end.added)));
+}
+
+FusedNorm::Optional optional(const at::Tensor& tensor) {
+  return tensor.defined() ? FusedNorm::Optional(tensor) : std::nullopt;
+}
+
 }  // namespace
 
 at::Tensor cuda_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                      const at::Tensor& mean, const at::Tensor& variance, double epsilon,
                      const NormEnd& end) {
-  if (!kernels_take(input)) return {};
-  if (!fits(scale) || !fits(shift) || !fits(mean) || !fits(variance)) return {};
-  if (end.added.defined() && (end.added.scalar_type() != input.scalar_type() ||
-                              end.added.sizes() != input.sizes() || !kernels_take(end.added))) {
-    return {};
-  }
-  // LibTorch takes no undefined tensor for an argument.
-  const std::optional<at::Tensor> added =
-      end.added.defined() ? std::optional(end.added) : std::nullopt;
-  return FixedNorm::apply(input, scale, shift, added, mean, variance, epsilon, end.relu);
+  if (!fits(input, scale, shift, end) || !fits(mean) || !fits(variance)) return {};
+  return FusedNorm::apply(input, scale, shift, optional(end.added), optional(mean),
+                          optional(variance), FusedNorm::Optional(), epsilon, end.relu);
+}
+
+at::Tensor cuda_batch_norm(const at::Tensor& input, const at::Tensor& scale,
+                           const at::Tensor& shift, double epsilon, const NormEnd& end,
+                           const at::Tensor& counted) {
+  if (!fits(input, scale, shift, end)) return {};
+  return FusedNorm::apply(input, scale, shift, optional(end.added), FusedNorm::Optional(),
+                          FusedNorm::Optional(), optional(counted), epsilon, end.relu);
 }
 
 }  // namespace gala

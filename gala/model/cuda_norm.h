@@ -11,4 +11,11 @@ at::Tensor cuda_norm(const at::Tensor& input, const at::Tensor& scale, const at:
                      const at::Tensor& mean, const at::Tensor& variance, double epsilon,
                      const NormEnd& end = {});
 
+/// The same with the statistics of the maps themselves, through which gradients flow: two passes forward, two
+/// backward. `counted`, where defined, is a number on the GPU (int64, no dimensions): the statistics are those of
+/// the first so many images, and the others must come with gradients of zero.
+at::Tensor cuda_batch_norm(const at::Tensor& input, const at::Tensor& scale,
+                           const at::Tensor& shift, double epsilon, const NormEnd& end = {},
+                           const at::Tensor& counted = {});
+
 }  // namespace gala

@@ -21,7 +21,13 @@ struct NormParameters {
   const float* variance;
 };
 
-/// Parts of the sums over places that a backward pass leaves: rows of 2 · channels floats.
+/// Of how many images statistics are made: the first ones, as many as the number on the device says.
+struct NormCount {
+  const std::int64_t* images;  ///< null: all
+  std::int64_t rows_per_image;
+};
+
+/// Parts of the sums over places that a pass leaves: rows of 2 · channels floats.
 std::int64_t norm_parts(const NormShape& shape);
 
 /// The maps of a pass. T is float or __nv_bfloat16.
@@ -44,5 +50,17 @@ template <class T>
 void queue_norm_backward(const NormShape& shape, const NormParameters& parameters,
                          const NormMaps<T>& maps, float* parts, float* scale_gradient,
                          float* shift_gradient, cudaStream_t stream);
+
+/// Mean and biased variance of the places that count, one value a channel.
+template <class T>
+void queue_norm_statistics(const NormShape& shape, const NormCount& count, const T* input,
+                           float* parts, float* mean, float* variance, cudaStream_t stream);
+/// As queue_norm_backward, where the parameters' statistics are those of the maps themselves. What does not
+/// count must come with gradients of zero.
+template <class T>
+void queue_batch_norm_backward(const NormShape& shape, const NormCount& count,
+                               const NormParameters& parameters, const NormMaps<T>& maps,
+                               float* parts, float* scale_gradient, float* shift_gradient,
+                               cudaStream_t stream);
 
 }  // namespace gala

@@ -13,17 +13,8 @@ at::Tensor Convolution::forward(const at::Tensor& input) const {
 
 at::Tensor BatchNorm::forward(const at::Tensor& input, const NormPass& pass,
                               const NormEnd& end) const {
-  const auto norm = [&](const at::Tensor& maps, const NormEnd& finish) {
-    return batch_norm(maps, scale->value, shift->value, running_mean->value, running_var->value,
-                      pass.mode, epsilon, pass.update_statistics, finish);
-  };
-  const std::int64_t rest = pass.counted > 0 ? input.size(0) - pass.counted : 0;
-  if (rest == 0) return norm(input, end);
-  NormEnd first = end;
-  if (end.added.defined()) first.added = end.added.narrow(0, 0, pass.counted);
-  // Nobody asks what becomes of the rest.
-  return at::constant_pad_nd(norm(input.narrow(0, 0, pass.counted), first),
-                             {0, 0, 0, 0, 0, 0, 0, rest});
+  return batch_norm(input, scale->value, shift->value, running_mean->value, running_var->value,
+                    pass.mode, epsilon, pass.update_statistics, end, pass.counted);
 }
 
 at::Tensor Linear::forward(const at::Tensor& input) const {

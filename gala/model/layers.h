@@ -29,7 +29,8 @@ struct Convolution {
 struct NormPass {
   NormMode mode;
   bool update_statistics = true;
-  std::int64_t counted = 0;  ///< only the first so many images make the batch's statistics; 0: all
+  /// Only the first so many images make the batch's statistics (see batch_norm); undefined: all.
+  at::Tensor counted = {};
 };
 
 /// Batch normalisation over [N, C, H, W].

@@ -59,9 +59,10 @@ class Model {
   /// statistics move only where `update_statistics` is true: once a batch.
   virtual Output forward(const at::Tensor& images, bool update_statistics = true) = 0;
 
-  /// The answers to the first `counted` images as if the others were not there; what these are answered is
-  /// nothing. Convolutions see all of them: a GPU wants shapes that come again. The statistics stay.
-  virtual Output forward_counted(const at::Tensor& images, std::int64_t counted) = 0;
+  /// The answers to the first `counted` images as if the others were not there, and something for those: a GPU wants
+  /// shapes that come again. `counted` is a number on the model's device (int64, no dimensions), which nobody
+  /// waits for; undefined: all. The statistics stay.
+  virtual Output forward_counted(const at::Tensor& images, const at::Tensor& counted) = 0;
 
   /// The output for the same images after parameters of `first_stage` and later ones moved; the
   /// statistics stay. Networks that can begin there with what `before` kept, others run whole: the

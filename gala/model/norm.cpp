@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <array>
 #include <tuple>
 
 #include "gala/base/error.h"
@@ -99,13 +100,30 @@ struct Statistics {
   at::Tensor mean, variance;
 };
 
+/// Those of the batch, with the biased variance; of its first images alone where `counted` is defined.
+Statistics of_batch(const at::Tensor& input, at::ScalarType type, const at::Tensor& counted) {
+  const at::Tensor values = input.to(type);
+  constexpr std::array<std::int64_t, 3> places = {0, 2, 3};
+  if (!counted.defined()) {
+    const auto [variance, mean] = at::var_mean(values, places, at::Scalar(0));
+    return {mean, variance};
+  }
+  const at::Tensor inside =
+      at::arange(input.size(0), counted.options()).lt(counted).view({-1, 1, 1, 1});
+  const at::Tensor number = (counted.clamp_min(1) * (input.size(2) * input.size(3))).to(type);
+  const auto mean_of = [&](const at::Tensor& all) {
+    return at::where(inside, all, at::zeros({}, all.options())).sum(places) / number;
+  };
+  const at::Tensor mean = mean_of(values);
+  return {mean, mean_of((values - mean.view({1, -1, 1, 1})).square())};
+}
+
 /// weight · batch + (1 - weight) · running, differentiable in the input.
 Statistics blended(const at::Tensor& input, const at::Tensor& running_mean,
-                   const at::Tensor& running_var, double weight) {
-  const auto [batch_var, batch_mean] =
-      at::var_mean(input.to(running_mean.scalar_type()), at::IntArrayRef{0, 2, 3}, at::Scalar(0));
-  return {batch_mean * weight + running_mean * (1 - weight),
-          batch_var * weight + running_var * (1 - weight)};
+                   const at::Tensor& running_var, double weight, const at::Tensor& counted) {
+  const Statistics batch = of_batch(input, running_mean.scalar_type(), counted);
+  return {batch.mean * weight + running_mean * (1 - weight),
+          batch.variance * weight + running_var * (1 - weight)};
 }
 
 at::Tensor normalised(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
@@ -115,10 +133,19 @@ at::Tensor normalised(const at::Tensor& input, const at::Tensor& scale, const at
   return at::addcmul(offset.view({1, -1, 1, 1}), input, factor.view({1, -1, 1, 1}));
 }
 
+/// The same by the batch's own statistics, which lie so near its values that the mean is taken off first.
+at::Tensor counted_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                        double epsilon, const at::Tensor& counted) {
+  const Statistics batch = of_batch(input, scale.scalar_type(), counted);
+  const auto wide = [](const at::Tensor& channels) { return channels.view({1, -1, 1, 1}); };
+  const at::Tensor factor = scale * at::rsqrt(batch.variance + epsilon);
+  return (input - wide(batch.mean)) * wide(factor) + wide(shift);
+}
+
 /// Running statistics that take the batch in and are used at once.
 Statistics moved(const at::Tensor& input, at::Tensor& running_mean, at::Tensor& running_var,
                  double momentum) {
-  const Statistics next = blended(input, running_mean, running_var, momentum);
+  const Statistics next = blended(input, running_mean, running_var, momentum, /*counted=*/{});
   const at::NoGradGuard no_grad;
   const at::Tensor usable = at::isfinite(next.mean).logical_and_(at::isfinite(next.variance));
   running_mean.copy_(at::where(usable, next.mean, running_mean));
@@ -192,16 +219,24 @@ std::vector<MethodInfo> describe_norm_modes() {
 
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
-                      double epsilon, bool update_statistics, const NormEnd& end) {
+                      double epsilon, bool update_statistics, const NormEnd& end,
+                      const at::Tensor& counted) {
   switch (mode.kind) {
     case NormKind::kSource:
       return with_statistics(input, scale, shift, running_mean, running_var, epsilon, end);
     case NormKind::kBatch:
-      return finished(with_batch_statistics(input, scale, shift, epsilon), end);
-    case NormKind::kBlend:
-      return finished(normalised(input, scale, shift,
-                                 blended(input, running_mean, running_var, mode.weight), epsilon),
+      if (at::Tensor result = cuda_batch_norm(input, scale, shift, epsilon, end, counted);
+          result.defined()) {
+        return result;
+      }
+      return finished(counted.defined() ? counted_norm(input, scale, shift, epsilon, counted)
+                                        : with_batch_statistics(input, scale, shift, epsilon),
                       end);
+    case NormKind::kBlend:
+      return finished(
+          normalised(input, scale, shift,
+                     blended(input, running_mean, running_var, mode.weight, counted), epsilon),
+          end);
     case NormKind::kRunning:
       if (mode.gradient && update_statistics) {
         return finished(normalised(input, scale, shift,

@@ -52,8 +52,11 @@ std::vector<MethodInfo> describe_norm_modes();
 /// batch there is no variance, and only `running_mean` moves. With `running`, a channel whose batch
 /// statistics are not finite keeps those it had. With `gradient`, where they move, gradients flow through the
 /// batch's share of them, and the variance is the biased one: the robust normalisation of RoTTA (Yuan et al. 2023).
+/// `counted`, where defined, is a number (int64, no dimensions, on the device): `batch` and `blend` take their
+/// statistics from the first so many images alone.
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
-                      double epsilon, bool update_statistics, const NormEnd& end = {});
+                      double epsilon, bool update_statistics, const NormEnd& end = {},
+                      const at::Tensor& counted = {});
 
 }  // namespace gala

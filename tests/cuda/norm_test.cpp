@@ -1,6 +1,7 @@
-// Normalisation with fixed statistics: our kernels against LibTorch's own operation.
+// Normalisation: our kernels against LibTorch's own operation.
 #include "gala/model/cuda_norm.h"
 
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include "tests/cuda/device.h"
@@ -13,6 +14,7 @@ class CudaNorm : public OnCuda {};
 struct Inputs {
   at::Tensor input, scale, shift, mean, variance, weight, added;
   NormEnd end;
+  std::int64_t counted = 0;  ///< of images, the first ones; 0: all
 
   Inputs(std::int64_t images, std::int64_t channels, std::int64_t size, at::ScalarType type) {
     at::manual_seed(4);
@@ -44,21 +46,46 @@ struct Inputs {
   }
 };
 
+using Norm = at::Tensor(const Inputs& in);
+
 at::Tensor ours(const Inputs& in) {
   return cuda_norm(in.input, in.scale, in.shift, in.mean, in.variance, 1e-5, in.end);
 }
 
+at::Tensor finished(at::Tensor result, const NormEnd& end) {
+  if (end.added.defined()) result = result + end.added.to(at::kFloat);
+  return end.relu ? at::relu(result) : result;
+}
+
 /// In float32, so that the difference is that of our last rounding alone.
 at::Tensor theirs(const Inputs& in) {
-  at::Tensor result = at::batch_norm(in.input.to(at::kFloat), in.scale, in.shift, in.mean,
-                                     in.variance, false, 0, 1e-5, true);
-  if (in.end.added.defined()) result = result + in.end.added.to(at::kFloat);
-  return in.end.relu ? at::relu(result) : result;
+  return finished(at::batch_norm(in.input.to(at::kFloat), in.scale, in.shift, in.mean, in.variance,
+                                 false, 0, 1e-5, true),
+                  in.end);
+}
+
+at::Tensor ours_of_batch(const Inputs& in) {
+  at::Tensor counted;
+  if (in.counted > 0) counted = at::full({}, in.counted, in.input.options().dtype(at::kLong));
+  return cuda_batch_norm(in.input, in.scale, in.shift, 1e-5, in.end, counted);
+}
+
+/// In float64, by plain sums over the images that count; the others are normalised alike.
+at::Tensor theirs_of_batch(const Inputs& in) {
+  const at::Tensor input = in.input.to(at::kDouble);
+  const at::Tensor first = in.counted > 0 ? input.narrow(0, 0, in.counted) : input;
+  const auto [variance, mean] = at::var_mean(first, at::IntArrayRef{0, 2, 3}, at::Scalar(0), true);
+  const at::Tensor even = (input - mean) * at::rsqrt(variance + 1e-5);
+  const auto wide = [](const at::Tensor& channel) {
+    return channel.to(at::kDouble).view({1, -1, 1, 1});
+  };
+  return finished(even * wide(in.scale) + wide(in.shift), in.end);
 }
 
 /// Every result of ours near that of LibTorch. Where a value lies within rounding of the relu's edge
 /// either gradient is right, so none is asked for there.
-void compare(Inputs inputs, at::ScalarType type, const std::string& what) {
+void compare(Inputs inputs, at::ScalarType type, const std::string& what, Norm* ours,
+             Norm* theirs) {
   if (inputs.end.relu) {
     Inputs open = inputs;
     open.end.relu = false;
@@ -86,12 +113,50 @@ TEST_F(CudaNorm, IsLibTorchsNormForwardAndBackwardWithWhatFollowsIt) {
             inputs.end = {relu, adds ? inputs.added : at::Tensor()};
             compare(inputs, type,
                     fmt::format("{} channels, {} images of {}, relu {}, adds {}", channels, images,
-                                size, relu, adds));
+                                size, relu, adds),
+                    ours, theirs);
           }
         }
       }
     }
   }
+}
+
+/// Statistics of the batch, or of its first images: then the others come without gradient, as in a pass.
+TEST_F(CudaNorm, TakesItsStatisticsFromTheImagesThatCount) {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    for (const std::int64_t channels : {4, 12, 32, 160, 640, 1100}) {
+      for (const auto& [images, size, counted] :
+           {std::tuple{2, 7, 0}, {16, 28, 0}, {5, 3, 2}, {16, 28, 1}, {16, 28, 11}, {16, 28, 16}}) {
+        Inputs inputs(images, channels, size, type);
+        inputs.counted = counted;
+        {
+          const c10::NoGradGuard no_grad;
+          inputs.input += 30;  // beside the deviation, the mean is large
+          if (counted > 0) inputs.weight.narrow(0, counted, images - counted).zero_();
+        }
+        for (const bool relu : {false, true}) {
+          for (const bool adds : {false, true}) {
+            inputs.end = {relu, adds ? inputs.added : at::Tensor()};
+            compare(inputs, type,
+                    fmt::format("{} channels, {} of {} images of {}, relu {}, adds {}", channels,
+                                counted, images, size, relu, adds),
+                    ours_of_batch, theirs_of_batch);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudaNorm, IsFiniteWhereNoImageCounts) {
+  Inputs inputs(4, 8, 3, at::kFloat);
+  const at::Tensor none = at::zeros({}, inputs.input.options().dtype(at::kLong));
+  const at::Tensor result =
+      cuda_batch_norm(inputs.input, inputs.scale, inputs.shift, 1e-5, {}, none);
+  EXPECT_TRUE(at::isfinite(result).all().item<bool>());
+  (result * 0).sum().backward();
+  EXPECT_EQ(inputs.input.grad().abs().max().item<double>(), 0);
 }
 
 TEST_F(CudaNorm, GivesTheSameBitsEveryTime) {

@@ -213,12 +213,20 @@ TEST(Deyo, CountsImagesWhoseLabelFallsWithTheirShape) {
   ASSERT_GT(kept, 2);
   ASSERT_LT(kept, static_cast<double>(sure.size()));
   for (double& weight : expected) weight *= 30 / kept;
-  const auto look = [&](const at::Tensor& rows) {
-    EXPECT_TRUE(at::equal(rows, at::tensor(sure)));
-    return Output{{}, otherwise.index_select(0, rows)};
-  };
-  expect_weights(rule->weigh({Output{{}, logits}, {}, look}), expected);
-  EXPECT_EQ(rule->weigh({Output{{}, logits * 1e-3}, {}, look}).abs().max().item<double>(), 0);
+  const Output answer{{}, logits};
+  EXPECT_TRUE(at::equal(rule->wants({answer}).nonzero().squeeze(1), at::tensor(sure)));
+  // Once with those that were wanted alone, once with others behind them.
+  std::vector<std::int64_t> more = sure;
+  for (std::int64_t n = 0; n < 30; ++n) {
+    if (std::find(sure.begin(), sure.end(), n) == sure.end()) more.push_back(n);
+  }
+  for (const auto& numbers : {sure, more}) {
+    const at::Tensor rows = at::tensor(numbers);
+    const Output again{{}, otherwise.index_select(0, rows)};
+    expect_weights(rule->weigh({answer, {}, {}, &again, rows}), expected);
+    const Output unsure{{}, logits * 1e-3};
+    EXPECT_EQ(rule->weigh({unsure, {}, {}, &again, rows}).abs().max().item<double>(), 0);
+  }
   EXPECT_THROW(make_sample_rule("deyo:drop=1"), ConfigError);
   EXPECT_THROW(make_sample_rule("deyo:margin=0"), ConfigError);
   EXPECT_THROW(make_sample_rule("certain:margin=0"), ConfigError);

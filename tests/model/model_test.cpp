@@ -11,6 +11,7 @@
 
 #include "gala/base/random.h"
 #include "gala/model/layers.h"
+#include "tests/model/relative_error.h"
 
 namespace gala {
 namespace {
@@ -210,12 +211,13 @@ TEST(Forward, CountsTheFirstImagesAlone) {
       };
       const at::Tensor all = images(7, 32, 32);
       const Output alone = model->forward(all.narrow(0, 0, 4), /*update_statistics=*/false);
-      const Output counted = model->forward_counted(all, 4);
-      EXPECT_TRUE(at::allclose(alone.logits, counted.logits, 1e-4, 1e-5)) << spec << ' ' << norm;
-      EXPECT_TRUE(at::allclose(alone.features, counted.features, 1e-4, 1e-5))
-          << spec << ' ' << norm;
-      EXPECT_TRUE(at::allclose(gradient(alone), gradient(counted), 1e-3, 1e-5))
-          << spec << ' ' << norm;
+      Output counted = model->forward_counted(all, at::full({}, 4, at::kLong));
+      counted.logits = counted.logits.narrow(0, 0, 4);
+      counted.features = counted.features.narrow(0, 0, 4);
+      // Statistics of four values, layer behind layer, make much of a rounding.
+      EXPECT_LT(relative_error(counted.logits, alone.logits), 1e-4) << spec << ' ' << norm;
+      EXPECT_LT(relative_error(counted.features, alone.features), 1e-4) << spec << ' ' << norm;
+      EXPECT_LT(relative_error(gradient(counted), gradient(alone)), 1e-3) << spec << ' ' << norm;
     }
   }
 }

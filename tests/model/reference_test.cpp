@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gala/model/model.h"
+#include "tests/model/relative_error.h"
 
 namespace gala {
 namespace {
@@ -51,12 +52,6 @@ struct Case {
         .view(place.at("shape").get<std::vector<std::int64_t>>());
   }
 };
-
-double relative_error(const at::Tensor& value, const at::Tensor& expected) {
-  EXPECT_EQ(value.sizes(), expected.sizes());
-  const double norm = expected.to(at::kDouble).norm().item<double>();
-  return (value.to(at::kDouble) - expected.to(at::kDouble)).norm().item<double>() / norm;
-}
 
 NormMode mode_of(const std::string& text) {
   if (!text.starts_with("training")) return NormMode::parse(text);

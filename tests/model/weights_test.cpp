@@ -24,7 +24,7 @@ class SmallModel : public Model {
     buffers_.push_back({"1.running_var", at::full({4}, 0.75)});
   }
   Output forward(const at::Tensor&, bool) override { return {}; }
-  Output forward_counted(const at::Tensor&, std::int64_t) override { return {}; }
+  Output forward_counted(const at::Tensor&, const at::Tensor&) override { return {}; }
 
  private:
   void add(const std::string& name, const std::vector<std::int64_t>& sizes) {

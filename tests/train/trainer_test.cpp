@@ -11,6 +11,7 @@
 #include "gala/train/result.h"
 #include "gala/train/setup.h"
 #include "tests/data/support.h"
+#include "tests/model/relative_error.h"
 
 namespace gala {
 namespace {
@@ -77,11 +78,6 @@ struct PlanRun {
     return weight_hash(*training.model);
   }
 };
-
-double relative_error(const at::Tensor& value, const at::Tensor& expected) {
-  const double norm = expected.to(at::kDouble).norm().item<double>();
-  return (value.to(at::kDouble) - expected.to(at::kDouble)).norm().item<double>() / norm;
-}
 
 /// Trains the fixture's small network on its pictures in file order and compares losses, weights and
 /// statistics with what PyTorch left in `last`.

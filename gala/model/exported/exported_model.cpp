@@ -202,12 +202,9 @@ Output ExportedModel::forward(const at::Tensor& images, bool update_statistics) 
   return run(images, {norm_mode_, update_statistics});
 }
 
-Output ExportedModel::forward_counted(const at::Tensor& images, std::int64_t counted) {
+Output ExportedModel::forward_counted(const at::Tensor& images, const at::Tensor& counted) {
   check_size(images);
-  Output output = run(images, {norm_mode_, false, counted});
-  output.features = output.features.narrow(0, 0, counted);
-  output.logits = output.logits.narrow(0, 0, counted);
-  return output;
+  return run(images, {norm_mode_, false, counted});
 }
 
 Output ExportedModel::run(const at::Tensor& images, const NormPass& pass) {

@@ -37,7 +37,7 @@ class ExportedModel : public Model {
 
   /// Throws ConfigError for images of a size, or a batch, that the export does not take.
   Output forward(const at::Tensor& images, bool update_statistics = true) override;
-  Output forward_counted(const at::Tensor& images, std::int64_t counted) override;
+  Output forward_counted(const at::Tensor& images, const at::Tensor& counted) override;
   void to(at::Device device) override;
 
   bool brings_weights() const override { return true; }

@@ -73,7 +73,9 @@ void call(const Node& node, Values& values, const Fetch& fetch) {
 at::Tensor normalise(const Node& node, const at::Tensor& input, const Surroundings& surroundings) {
   NormPass pass = surroundings.pass;
   // Several rows an image, as where pieces of it are looked at one by one.
-  pass.counted = pass.counted * input.size(0) / surroundings.images;
+  if (pass.counted.defined() && input.size(0) != surroundings.images) {
+    pass.counted = (pass.counted * input.size(0)).floor_divide(surroundings.images);
+  }
   const BatchNorm& norm = surroundings.norms[node.norm];
   const NormEnd end{.relu = node.relu};
   if (input.dim() == 4) return norm.forward(input, pass, end);
