@@ -172,7 +172,7 @@ at::Tensor Adapter::ages() const {
 /// The student's answer to the first `room` images in the order of `weighed`, as the view shows them: statistics
 /// are made of those that must be looked at.
 Output Adapter::look_again(const Frame& frame, const Weighed& weighed, std::int64_t room) {
-  if (room == 0) return {.logits = frame.output.logits.narrow(0, 0, 0)};
+  if (room == 0) return {{}, frame.output.logits.narrow(0, 0, 0)};
   const at::Tensor images = frame.images.index_select(0, weighed.order.narrow(0, 0, room));
   // In host memory there is room for those alone.
   const at::Tensor counted = images.is_cpu() ? at::Tensor() : weighed.number;
