@@ -31,6 +31,7 @@ constexpr char kFooter[] =
     "Examples:\n"
     "  gala report results --out report.html\n"
     "  gala report results --format latex --rule training_domain\n"
+    "  gala report results --format md --compare GALA \"All layers\"\n"
     "  gala report results --format svg --chart \"CIFAR-10-C, SHOT\" --out stream.svg\n"
     "  gala report steps.jsonl --out steps.html";
 
@@ -48,6 +49,10 @@ void write_report(const ReportFlags& flags) {
   if (!flags.choice.rule.empty() && !parse_value(flags.choice.rule, rule)) {
     fail<ConfigError>("--rule {}: known are per_loss, per_dataset, training_domain and oracle",
                       flags.choice.rule);
+  }
+  if (!flags.choice.compare.empty() &&
+      (format == ReportFormat::kHtml || format == ReportFormat::kSvg)) {
+    fail<ConfigError>("--compare needs --format md, latex, csv or json");
   }
   const std::string out =
       flags.out.empty() && format == ReportFormat::kHtml ? "report.html" : flags.out;
@@ -98,6 +103,12 @@ void add_report_command(CLI::App& program) {
   command
       ->add_option("--norm", flags->choice.norm, "md, latex: norm mode, where a plan has several")
       ->type_name("MODE");
+  command
+      ->add_option("--compare", flags->choice.compare,
+                   "not html, svg: only the paired differences of two rows, such as GALA and "
+                   "\"All layers\"")
+      ->expected(2)
+      ->type_name("ROW ROW");
   command
       ->add_option("--chart", flags->choice.chart,
                    "svg: which stream and loss, as the page names them [the first]")

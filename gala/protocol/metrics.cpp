@@ -50,6 +50,34 @@ std::optional<Interval> bootstrap_interval(std::span<const double> values, doubl
   return Interval{quantile(means, (1 - level) / 2), quantile(means, (1 + level) / 2)};
 }
 
+std::optional<double> sign_flip_test(std::span<const double> values, std::int64_t draws,
+                                     std::uint64_t seed) {
+  if (values.size() < 2 || draws < 1) return std::nullopt;
+  double sum = 0, size = 0;
+  for (const double value : values) {
+    sum += value;
+    size += std::abs(value);
+  }
+  // Equal sums in another order of additions are as far.
+  const double bound = std::abs(sum) - 1e-12 * size;
+  constexpr std::size_t kFew = 13;
+  const bool all = values.size() <= kFew;
+  if (all) draws = std::int64_t{1} << values.size();
+  Random random(seed, "signs");
+  std::int64_t as_far = 0;
+  for (std::int64_t draw = 0; draw < draws; ++draw) {
+    double flipped = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool turn = all ? (draw >> i) & 1 : random.below(2) == 1;
+      flipped += turn ? -values[i] : values[i];
+    }
+    as_far += std::abs(flipped) >= bound;
+  }
+  // The values as they are count as one of the draws, so that no finite number of them proves more.
+  return all ? static_cast<double>(as_far) / static_cast<double>(draws)
+             : static_cast<double>(as_far + 1) / static_cast<double>(draws + 1);
+}
+
 std::vector<double> average_ranks(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

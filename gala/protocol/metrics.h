@@ -26,6 +26,11 @@ struct Interval {
 std::optional<Interval> bootstrap_interval(std::span<const double> values, double level = 0.95,
                                            std::int64_t resamples = 10'000, std::uint64_t seed = 0);
 
+/// How likely values with signs by chance have a mean as far from 0: 1 for what chance does always. Over all
+/// changes of sign where they are few, else over `draws` of them. Nothing for fewer than two values.
+std::optional<double> sign_flip_test(std::span<const double> values, std::int64_t draws = 10'000,
+                                     std::uint64_t seed = 0);
+
 /// Ranks from 1; equal values share the mean of their ranks.
 std::vector<double> average_ranks(std::span<const double> values);
 /// Spearman's rank correlation, ties by average ranks; nothing for fewer than two pairs or when one

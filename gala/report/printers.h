@@ -13,6 +13,8 @@ struct PrintChoice {
   std::string rule = {}, norm = {};
   std::vector<std::string> tables = {};  ///< by id
   std::string chart = {};                ///< a stream and a loss, as `time_figure` names them
+  std::vector<std::string> compare =
+      {};  ///< two rows: they are compared, and nothing else is printed
 };
 
 /// Markdown, a heading a table. Tables of which nothing was run are one line.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gala/base/error.h"
+#include "gala/base/options.h"
 #include "gala/protocol/metrics.h"
 #include "gala/protocol/store.h"
 #include "gala/report/picture.h"
@@ -93,6 +94,14 @@ std::string store_page(const Store& store, std::vector<TableSet> tables) {
   return make_page(content);
 }
 
+TableSet comparison(const std::vector<Record>& records, const PrintChoice& choice) {
+  SelectionRule rule = SelectionRule::kPerLoss;
+  if (!choice.rule.empty()) parse_value(choice.rule, rule);
+  Table table =
+      comparison_table(records, choice.compare.at(0), choice.compare.at(1), rule, choice.norm);
+  return {table.id, {std::move(table)}};
+}
+
 /// The stream that was asked for, or the first: all methods, and the layers of the one that chooses by
 /// its cosines.
 Picture store_picture(const std::vector<Record>& records, const std::vector<TableSet>& tables,
@@ -168,6 +177,9 @@ Report make_report(const std::filesystem::path& input, ReportFormat format,
   }
   if (!std::filesystem::is_directory(input, ignored)) return {trace_report(input, format, choice)};
   const Store store(input, Store::Access::kRead);
+  if (!choice.compare.empty()) {
+    return {print({comparison(store.records(), choice)}, format, choice), store.repairs()};
+  }
   std::vector<TableSet> tables = make_tables(store.records());
   if (format == ReportFormat::kHtml) {
     return {store_page(store, std::move(tables)), store.repairs()};

@@ -54,6 +54,22 @@ TEST(Metrics, BootstrapIntervalDependsOnTheSeedAlone) {
             bootstrap_interval(kErrors, 0.95, 1000, 2)->low);
 }
 
+TEST(Metrics, SignsByChance) {
+  const std::vector<double> one = {1}, clear = {1, 2, 3, 4, 5, 6, 7, 8}, none = {1, -1, 2, -2};
+  EXPECT_FALSE(sign_flip_test(one));
+  EXPECT_NEAR(*sign_flip_test(clear), 2.0 / 256, 1e-12);  // all as they are, or all turned
+  EXPECT_NEAR(*sign_flip_test(none), 1, 1e-12);
+  // Counted by hand over all 64.
+  const std::vector<double> some = {0.3, -0.1, 0.8, 0.5, -0.4, 0.9};
+  EXPECT_NEAR(*sign_flip_test(some), 14.0 / 64, 1e-12);
+  // Many: by draws, near the exact share of a fair coin's sums.
+  std::vector<double> many(40, 1.0);
+  for (std::size_t i = 0; i < 14; ++i) many[i] = -1;  // 26 against 14
+  EXPECT_NEAR(*sign_flip_test(many), 0.0807, 0.01);
+  EXPECT_EQ(*sign_flip_test(many), *sign_flip_test(many));
+  EXPECT_GT(*sign_flip_test(std::vector<double>(40, 1.0)), 0);
+}
+
 TEST(Metrics, RanksAndSpearmanAgreeWithScipy) {
   const std::vector<double> x = {3, 1, 4, 1, 5, 9, 2, 6}, y = {2, 7, 1, 8, 2, 8, 1, 8};
   EXPECT_EQ(average_ranks(x), (std::vector<double>{4, 1.5, 5, 1.5, 6, 8, 3, 7}));

@@ -1,0 +1,81 @@
+// Two rows of a store beside each other, in pairs.
+#include <gtest/gtest.h>
+
+#include "gala/base/error.h"
+#include "gala/report/tables.h"
+#include "tests/report/made_up.h"
+
+namespace gala::test {
+namespace {
+
+/// A run over three domains of a stream, with so many of 1,000 right in each.
+Record stream_run(const std::string& row, const std::string& stream, std::int64_t seed,
+                  const std::vector<std::int64_t>& correct, const std::string& loss = "shot") {
+  Record record = made_up({.plan = "mine",
+                           .row = row,
+                           .loss = loss,
+                           .environment = "",
+                           // Places of one plan must differ in something.
+                           .trial = 10 * static_cast<std::int64_t>(stream.size()) + seed,
+                           .dataset = "CIFAR-10-C",
+                           .backbone = "WRN-16-2",
+                           .benchmark = "continual"},
+                          0);
+  record.spec.stream = stream;
+  record.spec.seed = seed;
+  record.domains.clear();
+  for (std::size_t i = 0; i < correct.size(); ++i) {
+    record.domains.push_back({"domain " + std::to_string(i), 1000, correct[i]});
+  }
+  record.key = run_key(record.spec, row + loss);
+  return record;
+}
+
+Table compare(const std::vector<Record>& records, const std::string& a, const std::string& b) {
+  return comparison_table(records, a, b, SelectionRule::kPerLoss, "");
+}
+
+TEST(Comparison, PairsDomainsAndOrdersAndAveragesSeeds) {
+  const std::vector<Record> records = {
+      stream_run("A", "first", 0, {900, 800, 700}), stream_run("A", "first", 1, {880, 800, 720}),
+      stream_run("A", "second", 0, {900, 900, 900}), stream_run("B", "first", 0, {880, 790, 700}),
+      stream_run("B", "second", 0, {870, 900, 890}),
+      // Nothing to be paired with.
+      stream_run("A", "another", 0, {100, 100, 100})};
+  const Table table = compare(records, "A", "B");
+  ASSERT_EQ(table.rows.size(), 1U);
+  const std::vector<Cell>& cells = table.rows[0].cells;
+  // Errors by domain: A 11, 20, 29, 10, 10, 10; B 12, 21, 30, 13, 10, 11.
+  EXPECT_NEAR(cells[0].value, 15, 1e-9);
+  EXPECT_NEAR(cells[1].value, 97.0 / 6, 1e-9);
+  EXPECT_NEAR(cells[2].value, -7.0 / 6, 1e-9);
+  EXPECT_LT(cells[3].value, cells[2].value);
+  EXPECT_GT(cells[4].value, cells[2].value);
+  // Of the 64 changes of sign four leave a sum of -7 or 7: the pair without a difference counts twice.
+  EXPECT_NEAR(cells[5].value, 4.0 / 64, 1e-9);
+  EXPECT_EQ(cells[6].value, 6);
+  const Table turned = compare(records, "B", "A");
+  EXPECT_NEAR(turned.rows[0].cells[2].value, 7.0 / 6, 1e-9);
+}
+
+TEST(Comparison, WhatDoesNotAdaptStandsBesideEveryLoss) {
+  const std::vector<Record> records = {
+      stream_run("Source", "first", 0, {500, 500, 500}, ""),
+      stream_run("A", "first", 0, {600, 600, 700}),
+      stream_run("A", "first", 0, {600, 600, 600}, "pseudo_label")};
+  const Table table = compare(records, "A", "Source");
+  ASSERT_EQ(table.rows.size(), 2U);
+  for (const Row& row : table.rows) {
+    EXPECT_NEAR(row.cells[2].value, row.loss == "SHOT" ? -40.0 / 3 : -10, 1e-9);
+  }
+}
+
+TEST(Comparison, SaysWhatCannotBeCompared) {
+  const std::vector<Record> records = {stream_run("A", "first", 0, {600, 600, 700}),
+                                       stream_run("B", "second", 0, {600, 600, 700})};
+  EXPECT_THROW(compare(records, "A", "C"), ConfigError);
+  EXPECT_THROW(compare(records, "A", "B"), ConfigError);
+}
+
+}  // namespace
+}  // namespace gala::test
