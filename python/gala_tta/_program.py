@@ -46,9 +46,9 @@ def find_program() -> Path:
         return Path(on_path)
     places = ", ".join(str(path) for path in _beside())
     raise FileNotFoundError(
-        f"the program gala is not there: {_ENVIRONMENT} is not set, and neither {places} nor the path "
-        "has it. It is a C++ program on LibTorch that pip does not build: `make build` in a checkout "
-        "makes build/cli/gala"
+        f"the program gala is not there: {_ENVIRONMENT} is not set, and neither {places} nor the "
+        "path has it. It is a C++ program on LibTorch that pip does not build: `make build` in a "
+        "checkout makes build/cli/gala"
     )
 
 
@@ -65,7 +65,8 @@ _HELP = """\
 usage: python -m gala_tta COMMAND ...
 
   export      make a network of PyTorch into a file that gala adapts (export --help)
-  anything else goes to the program gala: adapt, corrupt, data, demo, inspect, list, report, run, train
+
+Anything else goes to the program gala: adapt, corrupt, data, demo, inspect, list, report, run, train.
 """
 
 

@@ -4,14 +4,14 @@
   python -m gala_tta export timm:vit_base_patch16_224 net.pt2 --weights pretrained
   python -m gala_tta export mynet.py:make net.pt2 --weights mynet.pth --size 32
 
-NETWORK is torchvision:NAME, timm:NAME, or FILE.py:FUNCTION, where the function takes no arguments and
-returns a torch.nn.Module that maps images [N, 3, H, W] to logits [N, classes]. --weights is
-`pretrained` (what the package downloads), a file that torch.save wrote with a state dict, or `random`,
-the default; a function may have loaded its own.
+NETWORK is torchvision:NAME, timm:NAME, or FILE.py:FUNCTION, where the function takes no arguments
+and returns a torch.nn.Module that maps images [N, 3, H, W] to logits [N, classes]. --weights is
+`pretrained` (what the package downloads), a file that torch.save wrote with a state dict, or
+`random`, the default; a function may have loaded its own.
 
 How images are prepared and what the classes are called goes into the file. The packages say it for
-pretrained weights; for others give --mean, --std, --size, --interpolation and --classes. The file is
-written only when the exported network answers as the network itself does.
+pretrained weights; for others give --mean, --std, --size, --interpolation and --classes. The file
+is written only when the exported network answers as the network itself does.
 """
 
 # tools/export_model.py runs this file from a plain checkout: it imports nothing of the package, and

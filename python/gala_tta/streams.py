@@ -140,7 +140,7 @@ class Stream:
         self.domain: NDArray[np.int32] = self._core.domain
         self.index: NDArray[np.int32] = self._core.index
         sizes = np.array([row[1] for row in rows], np.int64)
-        offsets = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+        offsets = np.cumsum(sizes) - sizes
         self.positions: NDArray[np.int64] = offsets[self.domain] + self.index
         self.segments: list[Segment] = [Segment(*segment) for segment in self._core.segments]
         self.reset_at_borders: bool = self._core.reset_at_borders

@@ -1,0 +1,162 @@
+"""gala_tta.corrupt: equal to the program, whatever the pictures come in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import threading
+import time
+
+import numpy as np
+import program_truth
+import pytest
+import torch
+from gala_tta import corrupt
+from numpy.typing import NDArray
+
+WRONG = (ValueError, RuntimeError)
+
+
+@pytest.fixture(scope="module")
+def images() -> NDArray[np.uint8]:
+    return program_truth.pictures(20)
+
+
+def hashes(images: NDArray[np.uint8]) -> dict[str, list[str]]:
+    return {
+        name: [
+            hashlib.sha256(
+                corrupt.apply(images, name, severity, seed=program_truth.SEED).tobytes()
+            ).hexdigest()
+            for severity in corrupt.SEVERITIES
+        ]
+        for name in corrupt.NAMES
+    }
+
+
+def test_every_corruption_has_the_bytes_that_the_program_gave(images: NDArray[np.uint8]) -> None:
+    assert hashes(images) == json.loads(program_truth.GOLDEN.read_text())["corruptions"]
+
+
+@pytest.mark.skipif(not program_truth.program(), reason="GALA_PROGRAM is not set")
+def test_every_corruption_has_the_bytes_that_the_program_gives(images: NDArray[np.uint8]) -> None:
+    assert hashes(images) == program_truth.corruption_hashes()
+
+
+def test_the_names_are_those_of_the_benchmark_and_four_more() -> None:
+    assert len(corrupt.NAMES) == 19
+    assert len(corrupt.BENCHMARK) == 15
+    assert corrupt.BENCHMARK + corrupt.EXTRA == corrupt.NAMES
+    assert corrupt.NAMES[:2] == ("gaussian_noise", "shot_noise")
+    assert set(corrupt.describe()) == set(corrupt.NAMES)
+
+
+def test_layout_and_type_come_back_as_they_were(images: NDArray[np.uint8]) -> None:
+    made = corrupt.apply(images, "snow")
+    assert made.shape == images.shape
+    assert made.dtype == np.uint8
+    planes = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
+    assert np.array_equal(corrupt.apply(planes, "snow"), made.transpose(0, 3, 1, 2))
+    tensor = corrupt.apply(torch.from_numpy(planes), "snow")
+    assert isinstance(tensor, torch.Tensor)
+    assert torch.equal(tensor, torch.from_numpy(made).permute(0, 3, 1, 2))
+    # A view that is not contiguous, and one picture alone.
+    view = torch.from_numpy(images).permute(0, 3, 1, 2)
+    assert torch.equal(corrupt.apply(view, "snow"), tensor)
+    assert np.array_equal(corrupt.apply(images[3], "snow", first=3), made[3])
+
+
+def test_a_set_in_parts_is_the_set(images: NDArray[np.uint8]) -> None:
+    whole = corrupt.apply(images, "gaussian_noise", 3, seed=1)
+    parts = [corrupt.apply(images[i : i + 7], "gaussian_noise", 3, 1, first=i) for i in (0, 7, 14)]
+    assert np.array_equal(np.concatenate(parts), whole)
+    for threads in (1, 2, 5):
+        again = corrupt.apply(images, "gaussian_noise", 3, seed=1, threads=threads)
+        assert np.array_equal(again, whole)
+    assert not np.array_equal(corrupt.apply(images, "gaussian_noise", 3, seed=2), whole)
+    assert corrupt.apply(images[:0], "gaussian_noise").shape == (0, 32, 32, 3)
+
+
+def test_the_given_pictures_stay_as_they_are(images: NDArray[np.uint8]) -> None:
+    before = images.copy()
+    corrupt.apply(images, "fog")
+    corrupt.Corruption("fog")(images)
+    assert np.array_equal(images, before)
+
+
+def test_wrong_words_are_answered(images: NDArray[np.uint8]) -> None:
+    with pytest.raises(WRONG, match=r'no corruption "fogg".*fog'):
+        corrupt.apply(images, "fogg")
+    with pytest.raises(WRONG, match="severity cannot be 6"):
+        corrupt.apply(images, "fog", 6)
+    with pytest.raises(ValueError, match=r"shape \[1, 64, 64, 3\].*32 x 32"):
+        corrupt.apply(np.zeros((1, 64, 64, 3), np.uint8), "fog")
+    with pytest.raises(TypeError, match=r"float32.*uint8"):
+        corrupt.apply(images.astype(np.float32), "fog")
+    with pytest.raises(TypeError, match=r"torch.float32.*uint8"):
+        corrupt.apply(torch.zeros(1, 3, 32, 32), "fog")
+    with pytest.raises(TypeError, match="str cannot be corrupted"):
+        corrupt.Corruption("fog")("picture")
+    with pytest.raises(WRONG, match="threads cannot be -1"):
+        corrupt.apply(images, "fog", threads=-1)
+    with pytest.raises(ValueError, match="2 numbers for 20 pictures"):
+        corrupt.Corruption("fog")(images, index=[1, 2])
+
+
+def test_frost_takes_photographs(images: NDArray[np.uint8]) -> None:
+    photographs = [np.full((170, 180, 3), level, np.uint8) for level in (90, 200)]
+    made = corrupt.apply(images, "frost", photographs=photographs)
+    assert not np.array_equal(made, corrupt.apply(images, "frost"))
+    transform = corrupt.Corruption("frost", photographs=photographs)
+    assert np.array_equal(transform(images, index=range(20)), made)
+    with pytest.raises(WRONG, match="165"):
+        corrupt.apply(images, "frost", photographs=[np.zeros((40, 40, 3), np.uint8)])
+
+
+def test_a_transform_draws_by_number_or_by_the_picture(images: NDArray[np.uint8]) -> None:
+    transform = corrupt.Corruption("gaussian_noise", 3, seed=5)
+    by_number = corrupt.apply(images, "gaussian_noise", 3, seed=5)
+    assert np.array_equal(transform(images[4], index=4), by_number[4])
+    assert np.array_equal(transform(images, index=range(20)), by_number)
+    # Without a number: the same picture is always drawn alike, in any batch, layout and process.
+    alone = transform(images[4])
+    assert np.array_equal(transform(images)[4], alone)
+    assert torch.equal(
+        transform(torch.from_numpy(images[4]).permute(2, 0, 1)),
+        torch.from_numpy(alone).permute(2, 0, 1),
+    )
+    assert np.array_equal(pickle.loads(pickle.dumps(transform))(images[4]), alone)
+    # Other pictures, other noise.
+    noise = transform(images).astype(int) - images
+    assert not np.array_equal(noise[0], noise[1])
+    assert repr(transform) == "Corruption('gaussian_noise', severity=3, seed=5)"
+
+
+def test_a_transform_takes_pil_images(images: NDArray[np.uint8]) -> None:
+    image_module = pytest.importorskip("PIL.Image")
+    made = corrupt.Corruption("fog", 3)(image_module.fromarray(images[0]))
+    assert np.array_equal(np.asarray(made), corrupt.Corruption("fog", 3)(images[0]))
+
+
+def test_python_goes_on_meanwhile() -> None:
+    images = program_truth.pictures(1024)
+    done = threading.Event()
+    ticks = []
+
+    def tick() -> None:
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    begin = time.perf_counter()
+    for _ in range(3):
+        # One call of C++ for all: it would let nobody run if it held the lock.
+        corrupt.apply(images, "brightness", threads=1)
+    end = time.perf_counter()
+    done.set()
+    other.join()
+    during = [t for t in ticks if begin < t < end]
+    assert len(during) > 10 * (end - begin) / 0.1
