@@ -66,7 +66,8 @@ usage: python -m gala_tta COMMAND ...
 
   export      make a network of PyTorch into a file that gala adapts (export --help)
 
-Anything else goes to the program gala: adapt, corrupt, data, demo, inspect, list, report, run, train.
+Anything else goes to the program gala: adapt, corrupt, data, demo, inspect, list, report, run and
+train.
 """
 
 

@@ -53,8 +53,8 @@ def read_stores(paths: Paths, errors: Errors) -> list[Run]:
 
 def _read_file(file: Path, errors: Errors) -> dict[str, Run]:
     lines = file.read_bytes().split(b"\n")
-    # Behind the last newline stands nothing, or a line that is being written. After a power cut even
-    # the newline may be there while what precedes it is not.
+    # Behind the last newline stands nothing, or a line that is being written. After a power cut
+    # even the newline may be there while what precedes it is not.
     rest = lines.pop()
     torn = len(lines) + 1 if rest else 0
     if not rest and lines and _parse(lines[-1])[1]:

@@ -156,9 +156,9 @@ class Corruption:
     >>> transform = transforms.Compose([corrupt.Corruption("fog", 3), transforms.ToTensor()])
 
     Takes one picture or many: PIL images, NumPy arrays, torch tensors of uint8. What is drawn
-    depends on the seed and on the bytes of each picture: the same picture always comes out the same,
-    whichever worker of a loader has it and whatever came before. With `index`, a picture is drawn as
-    the one of that number in its set, as `apply` and `gala corrupt` do.
+    depends on the seed and on the bytes of each picture: the same picture always comes out the
+    same, whichever worker of a loader has it and whatever came before. With `index`, a picture is
+    drawn as the one of that number in its set, as `apply` and `gala corrupt` do.
 
     Parameters
     ----------

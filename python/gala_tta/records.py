@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = ["choices", "domains", "layers", "load_records", "over_time"]
 
-_LABELS = ("plan", "group", "row", "benchmark", "dataset", "backbone", "environment", "trial", "loss")
+_LABELS = (
+    "plan",
+    "group",
+    "row",
+    "benchmark",
+    "dataset",
+    "backbone",
+    "environment",
+    "trial",
+    "loss",
+)
 #: What the labels are called in frames.
 _COLUMNS = tuple("method" if name == "row" else name for name in _LABELS)
 _METRICS = (
@@ -43,7 +53,20 @@ _COSTS = (
     "peak_memory",
 )
 _PARTS = ("forward", "backward", "measure", "select", "apply")
-_PROVENANCE = ("gala", "commit", "compiler", "libtorch", "device", "cpu", "gpu", "threads", "jobs", "date")
+_PROVENANCE = (
+    "gala",
+    "commit",
+    "compiler",
+    "libtorch",
+    "device",
+    "cpu",
+    "gpu",
+    "threads",
+    "jobs",
+    "date",
+)
+#: Of a store without runs.
+_EMPTY = ["key", *_COLUMNS, *_METRICS, "steps", "record", "superseded"]
 
 
 def _pandas() -> Any:
@@ -68,9 +91,9 @@ def load_records(paths: Paths, *, places: bool = False, errors: Errors = "raise"
         Give a run a row for each of its places in tables, not one alone: a plan then has all of its
         runs, those that it shares with another plan too.
     errors
-        What becomes of a line in the middle that is not a record, or of a newer schema: "raise", as
-        `gala report` does, or "warn", which leaves it out and says so. A last line that is not whole
-        is left out with a warning in any case.
+        What becomes of a line in the middle that is not a record, or of a newer schema: "raise",
+        as `gala report` does, or "warn", which leaves it out and says so. A last line that is not
+        whole is left out with a warning in any case.
 
     Returns
     -------
@@ -96,7 +119,7 @@ def load_records(paths: Paths, *, places: bool = False, errors: Errors = "raise"
             spot = str([row["store"], *(row[name] for name in _COLUMNS), row.pop("hyper")])
             latest[spot] = max(latest.get(spot, (0, 0)), (row["line"], len(rows)))
             rows.append(row)
-    frame = pandas.DataFrame(rows)
+    frame: pd.DataFrame = pandas.DataFrame(rows, columns=None if rows else _EMPTY)
     if rows:
         frame["superseded"] = ~frame.index.isin([row for _line, row in latest.values()])
         frame["date"] = pandas.to_datetime(frame["date"], utc=True, errors="coerce")
@@ -225,7 +248,10 @@ def domains(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_time(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row for each batch of each run: `batch` (from 0), `segment`, `images`, `correct`, `error`."""
+    """A row for each batch of each run: `batch` (from 0), `segment`, `images`, `correct`, `error`.
+
+    `segment` is the domain, or what the stream calls its part there.
+    """
 
     def items(record: Json) -> Iterator[Json]:
         found = record["over_time"]
@@ -257,9 +283,10 @@ def layers(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def choices(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row for each stretch of steps with one choice: `begin`, `end` (steps from 1), `layer`, `kind`.
+    """A row for each stretch of steps with one choice: `begin`, `end`, `layer`, `kind`.
 
-    `kind` is "chosen", or "several", "none" or "refused", where `layer` is missing.
+    Steps count from 1; `end` is the first behind the stretch. `kind` is "chosen", or "several",
+    "none" or "refused", where `layer` is missing.
     """
     kinds = {-1: "none", -2: "refused", -3: "several"}
 

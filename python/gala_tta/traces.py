@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import os
 import warnings
 import zlib
@@ -29,8 +28,8 @@ def load_trace(path: str | os.PathLike[str]) -> pd.DataFrame:
         One row for each layer of each step: `step`, `window_step`, `loss`, `confident`, `layer`,
         `index` (in forward order), `cosine` and `distance`, which is 1 - cosine. A trace of
         `gala adapt` also has `batch`, `weight`, `update_norm`, `shift_norm`, `gradient_norm`,
-        `selected`, and `correct` and `images` where labels are known. A step that was refused has no
-        rows. A last line that was cut off is left out with a warning.
+        `selected`, and `correct` and `images` where labels are known. A step that was refused has
+        no rows. A last line that was cut off is left out with a warning.
     """
     file = Path(path)
     try:
@@ -74,9 +73,14 @@ def _rows_of(line: Json, names: list[str] | None) -> list[Json]:
     }
     if names is not None:
         return [
-            {**step, "layer": name, "index": index, "cosine": 1 - _number(value),
-             "distance": _number(value)}  # fmt: skip
-            for index, (name, value) in enumerate(_paired(names, line["distance"]))
+            {
+                **step,
+                "layer": name,
+                "index": index,
+                "cosine": 1 - distance,
+                "distance": distance,
+            }
+            for index, (name, distance) in enumerate(_paired(names, line["distance"]))
         ]
     for name in ("batch", "gradient_norm", "correct", "images", "milliseconds"):
         if name in line:
@@ -101,8 +105,8 @@ def _rows_of(line: Json, names: list[str] | None) -> list[Json]:
     return rows
 
 
-def _paired(names: list[str], distances: list[Any]) -> list[tuple[str, Any]]:
+def _paired(names: list[str], distances: list[Any]) -> list[tuple[str, float]]:
     """Layers with their distances; no distances where the step was refused."""
     if distances and len(distances) != len(names):
         raise ValueError(f"has {len(distances)} layers, the first line has {len(names)}")
-    return list(zip(names, distances, strict=False))
+    return list(zip(names, map(_number, distances), strict=False))
