@@ -28,3 +28,6 @@ foreach(folder IN LISTS gala_python_path)
     endif()
   endforeach()
 endforeach()
+# Every isolated build has them elsewhere.
+unset(NLOHMANN_JSON_INCLUDE_DIR CACHE)
+unset(GALA_FMT_INCLUDE_DIR CACHE)

@@ -5,6 +5,7 @@ import torch  # noqa: F401
 
 from gala_tta import _core
 
-__all__ = ["canonical_spec"]
+__all__ = ["Error", "canonical_spec"]
 
+Error = _core.Error
 canonical_spec = _core.canonical_spec

@@ -1,15 +1,19 @@
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
-#include "gala/base/spec.h"
+#include "gala/base/error.h"
 #include "python/src/bind.h"
 
 namespace nb = nanobind;
 
 NB_MODULE(_core, m) {
   m.doc() = "The numeric heart of gala: what comes after backward, over plain pointers.";
-  m.def("canonical_spec",
-        [](const std::string& text) { return gala::Spec::parse(text).to_string(); });
+  nb::exception<gala::Error>(m, "Error", PyExc_ValueError);
+  gala::python::bind_parts(m);
+  gala::python::bind_layers(m);
+  gala::python::bind_selector(m);
+  gala::python::bind_stepper(m);
+  gala::python::bind_guard(m);
+  gala::python::bind_views(m);
   gala::python::bind_streams(m);
 #ifdef GALA_CORRUPTIONS
   gala::python::bind_corrupt(m);

@@ -8,6 +8,7 @@ import pickle
 import threading
 import time
 
+import gala_tta
 import numpy as np
 import program_truth
 import pytest
@@ -15,7 +16,7 @@ import torch
 from gala_tta import corrupt
 from numpy.typing import NDArray
 
-WRONG = (ValueError, RuntimeError)
+WRONG = gala_tta.Error
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import gala_tta
 import numpy as np
 import program_truth as truth
 import pytest
@@ -11,7 +12,7 @@ import torch
 from gala_tta import streams
 from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
-WRONG = (ValueError, RuntimeError)
+WRONG = gala_tta.Error
 
 
 def order_of(spec: str, severities: list[int]) -> list[list[int]]:
