@@ -176,7 +176,7 @@ def patch_orders(
 ) -> list[list[int]]: ...
 def draw(seed: int, name: str, number: int, /) -> int: ...
 
-# The batteries: streams.py, corrupt.py.
+# Orders of streams: streams.py.
 class StreamOrder:
     def __init__(
         self,
@@ -197,20 +197,3 @@ class StreamOrder:
     def batches(self, size: int) -> NDArray[np.int64]: ...
 
 def describe_streams() -> list[tuple[str, str, list[tuple[str, str, str, str]]]]: ...
-
-# Only where libjpeg was found.
-BENCHMARK_CORRUPTIONS: int
-
-class Corruptor:
-    def __init__(
-        self, name: str, severity: int, seed: int, photographs: Sequence[NDArray[np.uint8]]
-    ) -> None: ...
-    def apply(
-        self,
-        input: NDArray[np.uint8],
-        output: NDArray[np.uint8],
-        indices: NDArray[np.int64],
-        threads: int,
-    ) -> None: ...
-
-def describe_corruptions() -> list[tuple[str, str]]: ...

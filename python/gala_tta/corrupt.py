@@ -18,24 +18,27 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gala_tta import _core
+# Its errors are those of the heart, which must be there first.
+from gala_tta import _core  # noqa: F401
 
-if not hasattr(_core, "Corruptor"):
+try:
+    from gala_tta import _corrupt
+except ImportError as problem:
     raise ImportError(
-        "gala_tta.corrupt is not in this build: libjpeg and its headers were not found when the "
-        "package was built (Debian: libjpeg-dev). Install them and the package again"
-    )
+        "gala_tta.corrupt needs libjpeg, when the package is built (Debian: libjpeg-dev) and when "
+        f"it is used (libjpeg62-turbo): install it, and the package again ({problem})"
+    ) from problem
 
 __all__ = ["BENCHMARK", "EXTRA", "NAMES", "SEVERITIES", "SIDE", "Corruption", "apply", "describe"]
 
-_DESCRIPTIONS: dict[str, str] = dict(_core.describe_corruptions())
+_DESCRIPTIONS: dict[str, str] = dict(_corrupt.describe_corruptions())
 
 #: The names of all 19, those of the benchmark first.
 NAMES: tuple[str, ...] = tuple(_DESCRIPTIONS)
 #: The 15 of the benchmark (CIFAR-10-C), in its order.
-BENCHMARK: tuple[str, ...] = NAMES[: _core.BENCHMARK_CORRUPTIONS]
+BENCHMARK: tuple[str, ...] = NAMES[: _corrupt.BENCHMARK_CORRUPTIONS]
 #: The other four, meant for tuning.
-EXTRA: tuple[str, ...] = NAMES[_core.BENCHMARK_CORRUPTIONS :]
+EXTRA: tuple[str, ...] = NAMES[_corrupt.BENCHMARK_CORRUPTIONS :]
 SEVERITIES: tuple[int, ...] = (1, 2, 3, 4, 5)
 #: Height and width that the published constants are for.
 SIDE = 32
@@ -64,7 +67,7 @@ def _to_rows(array: _Bytes) -> tuple[_Bytes, bool]:
 
 
 def _corrupt_array(
-    core: _core.Corruptor, array: _Bytes, numbers: NDArray[np.int64] | None, threads: int
+    core: _corrupt.Corruptor, array: _Bytes, numbers: NDArray[np.int64] | None, threads: int
 ) -> _Bytes:
     if array.dtype != np.uint8:
         raise TypeError(f"pictures of {array.dtype} cannot be corrupted: expected uint8, 0 to 255")
@@ -86,7 +89,7 @@ def _number_of(row: _Bytes) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _corrupt(core: _core.Corruptor, pictures: Any, numbers: Any, threads: int) -> Any:
+def _corrupt_any(core: _corrupt.Corruptor, pictures: Any, numbers: Any, threads: int) -> Any:
     if isinstance(pictures, torch.Tensor):
         if pictures.dtype != torch.uint8:
             raise TypeError(
@@ -140,10 +143,10 @@ def apply(
     photographs
         For frost: pictures of ice, uint8 [H, W, 3] of at least 165 x 165. None: made textures.
     """
-    core = _core.Corruptor(corruption, severity, seed, _contiguous(photographs))
+    core = _corrupt.Corruptor(corruption, severity, seed, _contiguous(photographs))
     count = images.shape[0] if images.ndim == 4 else 1
     numbers = np.arange(first, first + count, dtype=np.int64)
-    return cast(Pictures, _corrupt(core, images, numbers, threads))
+    return cast(Pictures, _corrupt_any(core, images, numbers, threads))
 
 
 def _contiguous(photographs: Sequence[_Bytes]) -> list[_Bytes]:
@@ -187,13 +190,13 @@ class Corruption:
         self._photographs = _contiguous(photographs)
         self._core = self._make()
 
-    def _make(self) -> _core.Corruptor:
-        return _core.Corruptor(self.name, self.severity, self.seed, self._photographs)
+    def _make(self) -> _corrupt.Corruptor:
+        return _corrupt.Corruptor(self.name, self.severity, self.seed, self._photographs)
 
     def __call__(self, picture: Any, index: int | Sequence[int] | None = None) -> Any:
         """The picture, or the pictures, corrupted; of the type that was given."""
         numbers = None if index is None else np.atleast_1d(np.asarray(index, np.int64))
-        return _corrupt(self._core, picture, numbers, self.threads)
+        return _corrupt_any(self._core, picture, numbers, self.threads)
 
     def __repr__(self) -> str:
         return f"Corruption({self.name!r}, severity={self.severity}, seed={self.seed})"

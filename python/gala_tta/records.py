@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gala_tta._store import Errors, Json, Paths, Run, read_stores
+from gala_tta._record_lines import Errors, Json, Paths, Run, read_stores
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gala_tta._store import Json, schema_problem
+from gala_tta._record_lines import Json, schema_problem
 from gala_tta.records import _number, _pandas
 
 if TYPE_CHECKING:

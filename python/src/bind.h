@@ -11,6 +11,5 @@ void bind_stepper(nanobind::module_& m);
 void bind_guard(nanobind::module_& m);
 void bind_views(nanobind::module_& m);
 void bind_streams(nanobind::module_& m);
-void bind_corrupt(nanobind::module_& m);  ///< only where libjpeg was found
 
 }  // namespace gala::python

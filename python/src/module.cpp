@@ -15,7 +15,4 @@ NB_MODULE(_core, m) {
   gala::python::bind_guard(m);
   gala::python::bind_views(m);
   gala::python::bind_streams(m);
-#ifdef GALA_CORRUPTIONS
-  gala::python::bind_corrupt(m);
-#endif
 }

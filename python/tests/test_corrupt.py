@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import shutil
+import subprocess
+import sys
 import threading
 import time
 
@@ -150,14 +153,42 @@ def test_python_goes_on_meanwhile() -> None:
             ticks.append(time.perf_counter())
             time.sleep(0.001)
 
-    other = threading.Thread(target=tick)
+    other = threading.Thread(target=tick, daemon=True)
     other.start()
     begin = time.perf_counter()
-    for _ in range(3):
-        # One call of C++ for all: it would let nobody run if it held the lock.
-        corrupt.apply(images, "brightness", threads=1)
-    end = time.perf_counter()
-    done.set()
-    other.join()
+    try:
+        for _ in range(3):
+            # One call of C++ for all: it would let nobody run if it held the lock.
+            corrupt.apply(images, "brightness", threads=1)
+    finally:
+        end = time.perf_counter()
+        done.set()
+        other.join()
     during = [t for t in ticks if begin < t < end]
     assert len(during) > 10 * (end - begin) / 0.1
+
+
+def test_a_build_without_libjpeg_says_so() -> None:
+    code = """if True:
+        import sys
+        import gala_tta
+        sys.modules["gala_tta._corrupt"] = None
+        print(gala_tta.streams.make("mixed", {"fog": 5}))
+        gala_tta.corrupt
+    """
+    ending = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert "5 pictures" in ending.stdout
+    assert "ImportError: gala_tta.corrupt needs libjpeg" in ending.stderr
+
+
+def test_the_heart_itself_needs_no_libjpeg() -> None:
+    ldd = shutil.which("ldd")
+    if ldd is None:
+        pytest.skip("there is no ldd")
+    linked = subprocess.run(
+        [ldd, gala_tta._core.__file__], capture_output=True, text=True, check=True
+    )
+    assert "libc.so" in linked.stdout
+    assert "jpeg" not in linked.stdout

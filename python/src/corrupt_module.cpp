@@ -1,3 +1,4 @@
+#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -10,12 +11,11 @@
 #include "gala/data/corruption/corruption.h"
 #include "gala/data/corruption/corruption_list.h"
 #include "gala/data/corruption/share_out.h"
-#include "python/src/bind.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace gala::python {
+namespace gala {
 namespace {
 
 using Pictures = nb::ndarray<const std::uint8_t, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
@@ -69,8 +69,11 @@ void apply(const Corruptor& corruptor, const Pictures& input, const Results& out
 }
 
 }  // namespace
+}  // namespace gala
 
-void bind_corrupt(nb::module_& m) {
+NB_MODULE(_corrupt, m) {
+  using namespace gala;
+  m.doc() = "Corruptions of pictures; errors are those of _core, which is loaded before.";
   nb::class_<Corruptor>(m, "Corruptor", "One corruption at one severity.")
       .def(
           "__init__",
@@ -79,7 +82,7 @@ void bind_corrupt(nb::module_& m) {
             new (self) Corruptor(parse_corruption(name), severity, seed, textures_of(photographs));
           },
           "name"_a, "severity"_a, "seed"_a, "photographs"_a)
-      .def("apply", &apply, "input"_a, "output"_a, "indices"_a, "threads"_a);
+      .def("apply", &gala::apply, "input"_a, "output"_a, "indices"_a, "threads"_a);
   m.def("describe_corruptions", [] {
     std::vector<std::pair<std::string, std::string>> all;
     for (const MethodInfo& info : describe_corruptions()) all.emplace_back(info.name, info.summary);
@@ -87,5 +90,3 @@ void bind_corrupt(nb::module_& m) {
   });
   m.attr("BENCHMARK_CORRUPTIONS") = kBenchmarkCorruptions;
 }
-
-}  // namespace gala::python

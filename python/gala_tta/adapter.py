@@ -1,0 +1,457 @@
+"""Adapts a classifier to the batches it answers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gala_tta import _core
+from gala_tta._arena import Arena, Filter, adapted_slots, find_head, partition, slots_of, unwrapped
+from gala_tta._device import make_stepper
+from gala_tta._method import LossFunction, Method, OwnSelector, SourceImages
+from gala_tta._norms import Mode, Norms
+from gala_tta._parts import Output, Part, fail, make_part
+from gala_tta._pass import Frame, Kind, Network, Passes
+from gala_tta._probes import PROBES
+from gala_tta._records import Last, Totals
+from gala_tta._runner import Runner
+from gala_tta._state import load_adapter, save_adapter
+from gala_tta._teachers import Site, SourceTeacher
+from gala_tta._watch import Snapshot, Watch, look_at_rows
+
+Callback = Callable[["Adapter"], None]
+
+# Modules that an adapter has now.
+_LENT = "_gala_tta_adapter"
+
+
+class Adapter:
+    """Adapts any `nn.Module` that gives logits to the batches it answers, in place.
+
+    Parameters
+    ----------
+    module
+        A classifier, on the CPU or on a GPU; a compiled one too. Parameters that do not require a
+        gradient stay frozen.
+    method
+        A recipe ("tent", "roid", "gala", ...); every option can be given beside it.
+    loss
+        A spec such as "shot:theta=0.3", or a function of the logits, or of logits and features.
+    select
+        A spec such as "gala:window=20", or an object with `select(rows)` that returns weights.
+    optim, norm, granularity, seed, shadow, guard
+        As the options optimizer, norm, partition, seed, shadow and guard of the library.
+    callbacks
+        Functions that are called with the adapter after every batch.
+    classifier
+        The last linear layer, or its name, where it is not the last one that was registered.
+    mean, std
+        How pixels of 0 to 1 were preprocessed, for methods that look at images by a view.
+    source_data
+        Batches of images of the source, for penalties that learn from them.
+    run
+        Tells this run from others where a selector draws by run.
+    capture
+        On a GPU, replay passes over shapes that repeat as captured graphs.
+    **options
+        Any other option of a method: `gala_tta.describe_options()` lists them.
+
+    While it lives, its parameters lie in the module and no other adapter can have it; `close`, or
+    the end of a `with`, makes the module the source model again.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        method: str | None = None,
+        *,
+        loss: str | LossFunction | None = None,
+        select: str | OwnSelector | None = None,
+        optim: str | None = None,
+        norm: str | None = None,
+        granularity: str | None = None,
+        seed: int | None = None,
+        shadow: bool | None = None,
+        guard: str | None = None,
+        callbacks: Sequence[Callback] = (),
+        classifier: str | nn.Module | None = None,
+        mean: Sequence[float] = (0.0, 0.0, 0.0),
+        std: Sequence[float] = (1.0, 1.0, 1.0),
+        source_data: SourceImages | None = None,
+        run: str = "",
+        capture: bool = True,
+        **options: Any,
+    ) -> None:
+        inner = unwrapped(module)
+        if getattr(inner, _LENT, None) is not None:
+            fail("the module has an adapter already: close it first")
+        given = dict(options)
+        named = {
+            "optimizer": optim,
+            "norm": norm,
+            "partition": granularity,
+            "seed": seed,
+            "shadow": shadow,
+            "guard": guard,
+        }
+        for name, value in named.items():
+            if value is not None:
+                given[name] = value
+        parts = Method.make(method, given, loss, select)
+        self._options = parts.options
+        mode = Mode.parse(parts.options["norm"])
+        head = find_head(inner, classifier)
+        parts.check(mode.name, source_data is not None)
+        slots = slots_of(inner, head[1] if head else None)
+        chosen = parts.options["partition"]
+        self._granularity = chosen if chosen != "auto" else parts.selector.granularity
+        adapted = adapted_slots(slots, self._filter(parts), self._granularity, type(inner).__name__)
+        self._layers = partition(adapted, self._granularity)
+        if parts.view is not None:
+            parts.view.mean, parts.view.std = list(mean), list(std)
+
+        self.module = module
+        self.callbacks = list(callbacks)
+        self.notes: list[str] = []
+        self.last: Last | None = None
+        self.totals = Totals()
+        self._method = parts
+        self._inner = inner
+        self._training = {each: each.training for each in inner.modules()}
+        self._closed = False
+        self._stopped = False
+        self._classes = 0
+        self._norms: Norms | None = None
+        self._arena: Arena | None = None
+        self._network: Network | None = None
+        try:
+            module.eval()
+            self._network = Network(module, head[1] if head else None, parts.needs_features)
+            self._norms = Norms(inner, mode)
+            self._arena = Arena(adapted, slots)
+            self._build(parts, head[1] if head else None, run, source_data, capture)
+        except BaseException:
+            self._give_back()
+            raise
+        self._inner.__dict__[_LENT] = self
+        self.reset()
+
+    def _filter(self, parts: Method) -> Filter:
+        o = parts.options
+        adapts = parts.loss.adapts_head if o["head"] == "auto" else o["head"] == "adapt"
+        # In a partition of blocks the head is in none.
+        head = self._granularity != "block" and adapts
+        return Filter(**parts.selector.filter(head), include=o["include"], exclude=o["exclude"])
+
+    def _build(
+        self,
+        parts: Method,
+        head: nn.Module | None,
+        run: str,
+        source_data: SourceImages | None,
+        capture: bool,
+    ) -> None:
+        arena, norms, network = self._arena, self._norms, self._network
+        assert arena is not None
+        assert norms is not None
+        assert network is not None
+        o = self._options
+        name = run or (
+            f"{type(self._inner).__name__} {o['loss']} {o['optimizer']} {o['norm']} "
+            f"{o['inner_steps']} {o['adapt_every']}"
+        )
+        self._stepper = make_stepper(
+            arena, self._layers, o["optimizer"], parts.selector, name, self.notes
+        )
+        probe = make_part("probe", self._stepper.probe or "none", PROBES)
+        if probe is not None:
+            probe.attach(arena, self._layers)
+        site = Site(network, arena, norms, parts.view)
+        if parts.teacher is not None:
+            parts.teacher.attach(site)
+        anchor = SourceTeacher() if parts.loss.needs.source else None
+        if anchor is not None:
+            anchor.attach(site)
+        if parts.readout is not None:
+            parts.readout.attach(head)
+        self._parts: dict[str, Part] = parts.parts()
+        if probe is not None:
+            self._parts["probe"] = probe
+        if anchor is not None:
+            self._parts["anchor"] = anchor
+        self._watch = Watch(o["guard"], network, arena, norms)
+        if parts.penalty is not None and not self._stepper.idle:
+            with norms.still():
+                parts.penalty.learn(arena, lambda images: network(images).logits, source_data)
+        self._passes = Passes(network, arena, norms, parts, self._stepper, probe, anchor)
+        self._runner = Runner(self._passes, self._stepper, capture)
+
+    # The method, on one page.
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """Answer images [N, ...] with logits [N, C], and adapt to them."""
+        self._check_images(images)
+        before = copy.deepcopy(self.totals)
+        try:
+            last, health = self._answer(images.detach())
+        except BaseException:
+            self.totals = before
+            raise
+        self._watch_over(last, health)
+        self.last = last
+        for callback in self.callbacks:
+            callback(self)
+        return last.logits
+
+    def _answer(self, images: Tensor) -> tuple[Last, _core.BatchHealth]:
+        self.totals.batches += 1
+        if self._options["episodic"]:
+            self.restart()
+        store, steps = self._method.store, list[_core.StepRecord]()
+        shown = store.show(images) if store is not None else None
+        asked = shown.images if shown else images
+        if self._adapts_now() and (shown is None or shown.adapt):
+            frame = self._adapt_to(asked, steps)
+        else:
+            still = shown is not None and not shown.statistics
+            frame = self._runner.run(asked, Kind.ANSWER_STILL if still else Kind.ANSWER)
+        raw = frame.logits.detach()
+        logits = self._predict(frame, steps)
+        if shown is not None and shown.rows is not None:
+            asked, logits = asked[shown.rows], logits[shown.rows]
+        health = look_at_rows(logits)
+        last = Last(logits, health.predictions, [name for name, _ in self._layers], steps)
+        self._know_classes(logits.shape[1])
+        if health.not_finite > 0:
+            self._watch.answer_again(last, asked)
+            health.not_finite, health.broken = len(last.from_source), len(last.unanswered)
+        if self._options["shadow"]:
+            last.adapted, last.logits = last.logits, self._watch.ask_source(asked)
+            last.predictions = look_at_rows(last.logits).predictions
+            last.from_source = []
+            last.unanswered = [i for i, each in enumerate(last.predictions) if each < 0]
+        if store is not None and self._adapts_now():
+            store.take(asked, raw.cpu(), lambda kept: (self._adapt_to(kept, steps), None)[1])
+        self.totals.from_source += len(last.from_source)
+        self.totals.unanswered += len(last.unanswered)
+        return last, health
+
+    def _adapt_to(self, images: Tensor, steps: list[_core.StepRecord]) -> Frame:
+        frame = self._adapt_once(images, Kind.ADAPT, steps)
+        for _ in range(1, self._options["inner_steps"]):
+            frame = self._adapt_once(images, Kind.ADAPT_AGAIN, steps)
+        return frame
+
+    def _adapt_once(self, images: Tensor, kind: Kind, steps: list[_core.StepRecord]) -> Frame:
+        method = self._method
+        self._stepper.begin()
+        if method.view is not None:
+            looks = method.teacher.looks if method.teacher is not None else 0
+            method.view.draw(
+                self._options["seed"], self.totals.steps + 1, max(looks, method.loss.needs.looks)
+            )
+        assert self._norms is not None
+        statistics = self._norms.copies()
+        try:
+            frame = self._runner.run(images, kind)
+            record = self._move(frame)
+        except BaseException:
+            self._norms.put_back(statistics)
+            raise
+        record.step, record.batch = self.totals.steps + 1, self.totals.batches
+        moved = record.confident >= 0 and not record.refused
+        if record.refused:
+            self._norms.put_back(statistics)
+        if moved:
+            self._after_step(record)
+        ways = self.totals.count(record)
+        if ways:
+            self._watch.travelled = [
+                a + b for a, b in zip(self._watch.travelled, ways, strict=True)
+            ]
+        if moved and method.reset is not None and method.reset.is_due(record.loss, frame.logits):
+            self.restart()
+            self.totals.resets += 1
+        record.confident = max(record.confident, 0)
+        steps.append(record)
+        return frame
+
+    def _move(self, frame: Frame) -> _core.StepRecord:
+        """Choose and move, by what the pass found."""
+        assert frame.facts is not None
+        loss, confident = frame.facts.tolist()
+        if confident < 0:
+            record = self._stepper.pause(loss)
+        else:
+            probed = [] if frame.probed is None else frame.probed.tolist()
+            record = self._stepper.move(loss, probed)
+        record.confident = int(confident)
+        # Weights that autocast rounded are old now.
+        if torch.is_autocast_enabled(frame.images.device.type):
+            torch.clear_autocast_cache()
+        return record
+
+    @torch.no_grad()
+    def _after_step(self, record: _core.StepRecord) -> None:
+        assert self._arena is not None
+        if self._method.teacher is not None:
+            self._method.teacher.follow()
+        for part in self._method.after_step:
+            part.after(self._arena, self._options["seed"], record.step)
+
+    @torch.no_grad()
+    def _predict(self, frame: Frame, steps: list[_core.StepRecord]) -> Tensor:
+        """Return the logits that answer: those of the pass, or of another one after it."""
+        assert self._network is not None
+        assert self._norms is not None
+        o, features = self._options, frame.output.features if frame.output else None
+        answered = Output(frame.logits.detach(), None if features is None else features.detach())
+        moved = bool(steps) and not steps[-1].refused and bool(steps[-1].weights)
+        after = o["predict"] == "after" and moved
+        after = after and bool(steps[-1].selected or self._method.after_step or self._method.reset)
+        # A student that saw the view alone has not answered yet.
+        unseen = bool(steps) and o["answer"] == "student" and not self._method.loss.needs.images
+        if after or unseen:
+            with self._norms.still():
+                answered = self._network(frame.images)
+        if self._method.readout is not None:
+            return self._method.readout.correct(answered)
+        return answered.logits
+
+    def _watch_over(self, last: Last, health: _core.BatchHealth) -> None:
+        event = self._watch.observe(last, health)
+        if event is None:
+            return
+        event.batch = self.totals.batches
+        last.health = event
+        if not event.collapsed:
+            if self._watch.keeps_healthy:
+                self._watch.healthy = self._watch.snapshot()
+            return
+        action = self._watch.guard.action
+        self._stopped = self._stopped or action == "stop"
+        if action == "rollback":
+            self._begin_at(self._watch.healthy or self._watch.source())
+            self._watch.guard.forget(all=False)
+            self.totals.rollbacks += 1
+
+    # What stands around it.
+
+    def reset(self) -> None:
+        """Go back to the source: parameters, statistics, moments, displacement, clock, counts."""
+        self._check_open()
+        self._watch.travelled = [0.0] * len(self._layers)
+        self._watch.restore(self._watch.source())
+        self._stepper.reset()
+        for part in self._parts.values():
+            part.reset()
+        self._watch.guard.forget(all=True)
+        self._watch.healthy = None
+        self.totals = Totals(chosen=[0] * len(self._layers), path=[0.0] * len(self._layers))
+        self._stopped = False
+        self.last = None
+
+    def restart(self) -> None:
+        """Do the same, but counts, guard and draws go on: for a stream that begins anew."""
+        self._check_open()
+        self._watch.healthy = None
+        self._begin_at(self._watch.source())
+
+    def _begin_at(self, snapshot: Snapshot) -> None:
+        self._watch.restore(snapshot)
+        self._stepper.restart()
+        for part in self._parts.values():
+            part.restart()
+
+    def close(self) -> None:
+        """Make the module the source model again, as it was; a second call does nothing."""
+        if not self._closed:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        self._closed = True
+        for part in (self._network, self._norms, self._arena):
+            if part is not None:
+                part.release()
+        for each, training in self._training.items():
+            each.training = training
+        self._inner.__dict__.pop(_LENT, None)
+
+    def __enter__(self) -> Adapter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that later steps depend on."""
+        self._check_open()
+        return save_adapter(self)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state; one that does not fit is an error and changes nothing."""
+        self._check_open()
+        load_adapter(self, state)
+
+    @property
+    def layers(self) -> list[str]:
+        """Names of the layers, in the module's order."""
+        return [name for name, _ in self._layers]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option of the method under its name."""
+        return dict(self._options, partition=self._granularity)
+
+    @property
+    def stopped(self) -> bool:
+        """True after the guard stopped adaptation."""
+        return self._stopped
+
+    @property
+    def capture_problem(self) -> str:
+        """Why passes are not captured although the device could, or nothing."""
+        return self._runner.problem
+
+    def __repr__(self) -> str:
+        o = self._options
+        return (
+            f"Adapter({type(self._inner).__name__}, loss={o['loss']}, select={o['select']}, "
+            f"optim={o['optimizer']}, {len(self._layers)} layers, {self.totals.steps} steps)"
+        )
+
+    def _adapts_now(self) -> bool:
+        due = (self.totals.batches - 1) % self._options["adapt_every"] == 0
+        return not self._stopped and not self._stepper.idle and due
+
+    def _know_classes(self, classes: int) -> None:
+        if classes == self._classes:
+            return
+        self._classes = classes
+        self._watch.know_classes(classes)
+        if self._method.store is not None:
+            self._method.store.attach(classes)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            fail("the adapter is closed")
+
+    def _check_images(self, images: Tensor) -> None:
+        self._check_open()
+        assert self._arena is not None
+        if not isinstance(images, Tensor) or images.dim() < 2:
+            fail("images must be a tensor [N, ...]")
+        if images.shape[0] == 0:
+            fail("there must be at least one image")
+        if images.device != self._arena.device:
+            fail(f"the images are on {images.device}, the module is on {self._arena.device}")
