@@ -10,5 +10,6 @@ void bind_selector(nanobind::module_& m);
 void bind_stepper(nanobind::module_& m);
 void bind_guard(nanobind::module_& m);
 void bind_views(nanobind::module_& m);
+void bind_cuda_views(nanobind::module_& m);
 
 }  // namespace gala::python
