@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gala_tta import _core
 from gala_tta._arena import Arena
-from gala_tta._parts import Part, lies_in_unit, not_negative, require
+from gala_tta._parts import Part, lies_in_unit, not_negative, over, require
 
 
 class Sharpness:
@@ -32,7 +32,7 @@ class Sharpness:
         if not known:
             return
         norm = torch.stack(torch._foreach_norm(known, 2)).norm()
-        scale = self._rho / (norm + 1e-12)
+        scale = over(self._rho, norm + 1e-12)
         for view, gradient in zip(arena.views(arena.values), gradients, strict=True):
             if gradient is not None:
                 view.addcmul_(gradient, scale)

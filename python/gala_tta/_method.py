@@ -63,6 +63,7 @@ class Method:
         given: dict[str, Any],
         loss: str | LossFunction | None,
         select: str | OwnSelector | None,
+        heart: Any = _core,
     ) -> Method:
         """Decide every option and make what it names."""
         texts = {name: value for name, value in given.items() if value is not None}
@@ -84,7 +85,9 @@ class Method:
         return Method(
             options=o,
             loss=OwnLoss(loss) if callable(loss) else make_loss(o["loss"]),
-            selector=own_selector(select) if own_select else _core.Selector(o["select"], o["seed"]),
+            selector=own_selector(select, heart)
+            if own_select
+            else heart.Selector(o["select"], o["seed"]),
             samples=make_part("samples", o["samples"], SAMPLE_RULES),
             store=make_part("store", o["store"], STORES),
             view=make_part("view", o["view"], VIEWS),

@@ -194,6 +194,7 @@ def _move(input: Tensor, mean: Tensor, var: Tensor, momentum: float) -> None:
     )
     # A broken picture must not stay in the statistics for ever.
     usable = torch.isfinite(batch_mean).logical_and(torch.isfinite(batch_var))
-    mean.copy_(torch.where(usable, mean * (1 - momentum) + batch_mean * momentum, mean))
-    if has_variance:
-        var.copy_(torch.where(usable, var * (1 - momentum) + batch_var * momentum, var))
+    for running, batch in ((mean, batch_mean), (var, batch_var)):
+        if running is mean or has_variance:
+            moved = running.mul(1 - momentum).add_(batch, alpha=momentum)
+            running.copy_(torch.where(usable, moved, running))

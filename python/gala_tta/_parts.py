@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NoReturn, TypeVar
 
+import torch
 from torch import Tensor
 
 from gala_tta import _core
@@ -107,6 +108,11 @@ def make_part(
     if len(parts) != 1:
         fail(f"there can be one {kind}, not {len(parts)}")
     return parts[0]
+
+
+def over(number: float, divisor: Tensor) -> Tensor:
+    """Divide, once rounded: Python's own `number / tensor` multiplies by a reciprocal."""
+    return torch.full_like(divisor, number).div_(divisor)
 
 
 def lies_in_unit(what: str, name: str, value: float) -> None:

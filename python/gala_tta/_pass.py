@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gala_tta import _core
 from gala_tta._arena import Arena
+from gala_tta._device import AnyStepper, HostStepper
 from gala_tta._losses import COUNTED, NO_LOOK, LossInput
 from gala_tta._method import Method
 from gala_tta._norms import Norms
@@ -80,7 +80,8 @@ class Network:
             given = self._module(images)
         else:
             kind, dtype = self._autocast
-            with torch.autocast(kind, dtype=dtype):
+            # No cache of rounded weights: a step moves them, and a captured graph would miss that.
+            with torch.autocast(kind, dtype=dtype, cache_enabled=False):
                 given = self._module(images)
         logits = _logits_of(given)
         if logits.dim() != 2 or logits.shape[0] != images.shape[0] or logits.shape[1] < 2:
@@ -125,7 +126,7 @@ class Passes:
         arena: Arena,
         norms: Norms,
         method: Method,
-        stepper: _core.Stepper,
+        stepper: AnyStepper,
         probe: Probe | None,
         anchor: SourceTeacher | None,
     ) -> None:
@@ -168,6 +169,9 @@ class Passes:
                 gate = gate.masked_fill(none, float("nan"))
                 facts[1] = facts[1].masked_fill(none, -1.0)
             frame.gate, frame.facts = gate, facts
+        if isinstance(self._stepper, HostStepper):
+            self._stepper.take(frame.gradients, gate)
+            return
         self._stepper.measure(
             [0 if each is None else each.data_ptr() for each in frame.gradients], gate.data_ptr()
         )
@@ -264,7 +268,7 @@ class Passes:
         """Return why a captured graph cannot hold a pass; nothing where it can."""
         method = self._method
         if not self._stepper.can_be_captured:
-            return "the optimizer changes from step to step"
+            return "steps are made on the host, or the optimizer changes from one to the next"
         if method.samples is not None and (
             method.samples.looks_again or method.loss.needs.view == COUNTED
         ):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gala_tta._losses import entropies
-from gala_tta._parts import Output, Part, fail, not_negative, require
+from gala_tta._parts import Output, Part, fail, not_negative, over, require
 
 
 class Readout(Part):
@@ -35,7 +35,7 @@ class Prior(Readout):
         finite = torch.isfinite(logits).all(1, keepdim=True)
         p = torch.where(finite, torch.softmax(logits, 1), torch.zeros_like(logits))
         prior = p.sum(0) / finite.sum().clamp_min(1)
-        smooth = max(1 / images, 1 / classes) / prior.max().clamp_min(1e-12)
+        smooth = over(max(1 / images, 1 / classes), prior.max().clamp_min(1e-12))
         return logits * ((prior + smooth) / (1 + smooth * classes))
 
 

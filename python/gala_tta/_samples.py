@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gala_tta._losses import entropies
-from gala_tta._parts import Output, Part, above_zero, lies_in_unit, not_negative, require
+from gala_tta._parts import Output, Part, above_zero, lies_in_unit, not_negative, over, require
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Eta(_Remembering):
         new = self._seen.cosine(p).abs().lt(self._o.redundancy)
         kept = only_allowed(entropy.lt(margin).logical_and(new).to(p.dtype), given)
         self._seen.take(p, kept)
-        scale = logits.shape[0] / kept.sum().clamp_min(1)
+        scale = over(logits.shape[0], kept.sum().clamp_min(1))
         return torch.where(kept.ne(0), (margin - entropy).exp() * scale, torch.zeros_like(entropy))
 
 
@@ -160,7 +160,7 @@ class Certain(SampleRule):
         logits = given.output.logits.detach()
         margin = self._margin * math.log(logits.shape[1])
         kept = only_allowed(entropies(logits).lt(margin).to(logits.dtype), given)
-        return kept * (logits.shape[0] / kept.sum().clamp_min(1))
+        return kept * (over(logits.shape[0], kept.sum().clamp_min(1)))
 
 
 class Deyo(SampleRule):
@@ -187,7 +187,7 @@ class Deyo(SampleRule):
         fall = (p.gather(1, label) - shuffled.gather(1, label)).squeeze(1)
         kept = fall.gt(self._o.drop).to(logits.dtype)
         by_entropy = (self._o.weight_margin * classes - entropy.index_select(0, rows)).exp()
-        weight = (by_entropy + fall.exp()) * (logits.shape[0] / kept.sum().clamp_min(1))
+        weight = (by_entropy + fall.exp()) * (over(logits.shape[0], kept.sum().clamp_min(1)))
         return weights.index_copy(
             0, rows, torch.where(kept.ne(0), weight, torch.zeros_like(weight))
         )

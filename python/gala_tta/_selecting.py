@@ -48,7 +48,7 @@ class Rows(list[Row]):
     learning_rate: float
 
 
-def own_selector(selector: Any) -> _core.Selector:
+def own_selector(selector: Any, heart: Any) -> _core.Selector:
     """Make a selector of the library's from one of the user's."""
     select = getattr(selector, "select", None)
     if not callable(select):
@@ -72,4 +72,6 @@ def own_selector(selector: Any) -> _core.Selector:
             )
 
     window = int(getattr(selector, "window", 0))
-    return _core.Selector.of_python(choose, window, getattr(selector, "granularity", "module"))
+    granularity = getattr(selector, "granularity", "module")
+    made: _core.Selector = heart.Selector.of_python(choose, window, granularity)
+    return made

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gala_tta._device import HostStepper
 from gala_tta._parts import Error, fail
 from gala_tta._records import Totals
 from gala_tta._watch import Snapshot
@@ -23,6 +24,8 @@ class _Archive:
     def __init__(self, adapter: Adapter, state: dict[str, Any], loads: bool) -> None:
         assert adapter._arena is not None
         self._arena, self._state, self.loads = adapter._arena, state, loads
+        over_host = isinstance(adapter._stepper, HostStepper)
+        self._where = torch.device("cpu") if over_host else adapter._arena.device
 
     def buffer(self, prefix: str, values: Tensor) -> None:
         for number, (name, _, _) in enumerate(self._arena.tensors):
@@ -37,7 +40,7 @@ class _Archive:
                 view.copy_(self._state[key])
 
     def make_buffer(self) -> Tensor:
-        return torch.zeros_like(self._arena.values)
+        return torch.zeros_like(self._arena.values, device=self._where)
 
     def exchange(self, name: str, text: str | None) -> str:
         if text is not None:

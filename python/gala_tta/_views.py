@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from gala_tta import _core
+from gala_tta._device import heart_for
 from gala_tta._parts import fail, lies_in_unit, require
 
 
@@ -21,12 +23,27 @@ class View:
 
     def __init__(self) -> None:
         self._seed = self._number = 0
-        self.mean: Sequence[float] = (0.0, 0.0, 0.0)
-        self.std: Sequence[float] = (1.0, 1.0, 1.0)
+        self._mean: Sequence[float] = (0.0, 0.0, 0.0)
+        self._std: Sequence[float] = (1.0, 1.0, 1.0)
+        # The GPU's own, where there is one.
+        self._there: Any = None
+
+    def attach(self, device: torch.device, mean: Sequence[float], std: Sequence[float]) -> None:
+        """Learn where images lie and how they were preprocessed, before anything else."""
+        self._mean, self._std = list(mean), list(std)
+        heart = heart_for(device)
+        if device.type == "cuda" and heart is not _core:
+            self._there = self._on_gpu(heart, device.index or 0)
+            self.on_device = self.on_device or self._there is not None
+
+    def _on_gpu(self, heart: Any, device: int) -> Any:
+        return None
 
     def draw(self, seed: int, number: int, count: int) -> None:
         """Draw what the looks of a step need; it depends on seed and number alone."""
         self._seed, self._number = seed, number
+        if self._there is not None:
+            self._there.draw(seed, number, count)
 
     def look(self, images: Tensor, which: int = 0) -> Tensor:
         """Return images [N, 3, H, W] seen otherwise, preprocessed as they were."""
@@ -43,14 +60,42 @@ def _checked(images: Tensor) -> Tensor:
     return images.detach()
 
 
+def _dense(images: Tensor) -> tuple[Tensor, bool]:
+    """Return images that are dense in their format, and whether channels come last."""
+    if images.is_contiguous():
+        return images, False
+    last = images.contiguous(memory_format=torch.channels_last)
+    return last, True
+
+
+def _stream_of(images: Tensor) -> int:
+    return int(torch.cuda.current_stream(images.device).cuda_stream)
+
+
 class Augment(View):
     def __init__(self, o: SimpleNamespace) -> None:
         super().__init__()
         lies_in_unit("view augment", "noise", o.noise)
         self._o = o
 
+    def _on_gpu(self, heart: Any, device: int) -> Any:
+        o = self._o
+        reflect = o.padding == "reflect"
+        return heart.Augment(device, o.soft, reflect, o.blur, o.noise, self._mean, self._std)
+
     def look(self, images: Tensor, which: int = 0) -> Tensor:
         images = _checked(images)
+        if self._there is not None and images.shape[0]:
+            dense, last = _dense(images)
+            count, _, height, width = dense.shape
+            result = torch.empty_like(dense)
+            work = torch.empty(4 * count * height * width, device=dense.device)
+            parts = torch.empty(
+                self._there.parts(count, height, width), dtype=torch.double, device=dense.device
+            )
+            buffers = [each.data_ptr() for each in (dense, work, parts, result)]
+            self._there.look(which, *buffers, count, height, width, last, _stream_of(dense))
+            return result
         host = images.cpu().contiguous()
         result = torch.empty_like(host)
         count, _, height, width = host.shape
@@ -68,8 +113,8 @@ class Augment(View):
                 self._o.padding == "reflect",
                 self._o.blur,
                 self._o.noise,
-                self.mean,
-                self.std,
+                self._mean,
+                self._std,
                 torch.get_num_threads(),
             )
         if images.is_contiguous(memory_format=torch.channels_last):
@@ -82,6 +127,9 @@ class Patches(View):
         super().__init__()
         require(2 <= o.grid <= 32, f"view patches: grid must lie in [2, 32], not {o.grid}")
         self._grid = o.grid
+
+    def _on_gpu(self, heart: Any, device: int) -> Any:
+        return heart.Patches(device, self._grid)
 
     def look(self, images: Tensor, which: int = 0) -> Tensor:
         images = _checked(images)
@@ -100,6 +148,12 @@ class Patches(View):
 
     def _shuffled(self, images: Tensor, which: int) -> Tensor:
         count, channels, height, width = images.shape
+        if self._there is not None and count:
+            dense, last = _dense(images)
+            result = torch.empty_like(dense)
+            buffers = [dense.data_ptr(), result.data_ptr()]
+            self._there.look(which, *buffers, count, height, width, last, _stream_of(dense))
+            return result
         grid, tall, wide = self._grid, height // self._grid, width // self._grid
         orders = torch.tensor(
             _core.patch_orders(self._seed, self._number, which, count, grid), dtype=torch.long

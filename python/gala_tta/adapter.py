@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from gala_tta import _core
 from gala_tta._arena import Arena, Filter, adapted_slots, find_head, partition, slots_of, unwrapped
-from gala_tta._device import make_stepper
+from gala_tta._device import heart_for, make_stepper
 from gala_tta._method import LossFunction, Method, OwnSelector, SourceImages
 from gala_tta._norms import Mode, Norms
 from gala_tta._parts import Output, Part, fail, make_part
@@ -102,7 +102,9 @@ class Adapter:
         for name, value in named.items():
             if value is not None:
                 given[name] = value
-        parts = Method.make(method, given, loss, select)
+        parameter = next(inner.parameters(), None)
+        device = torch.device("cpu") if parameter is None else parameter.device
+        parts = Method.make(method, given, loss, select, heart_for(device))
         self._options = parts.options
         mode = Mode.parse(parts.options["norm"])
         head = find_head(inner, classifier)
@@ -113,7 +115,7 @@ class Adapter:
         adapted = adapted_slots(slots, self._filter(parts), self._granularity, type(inner).__name__)
         self._layers = partition(adapted, self._granularity)
         if parts.view is not None:
-            parts.view.mean, parts.view.std = list(mean), list(std)
+            parts.view.attach(device, mean, std)
 
         self.module = module
         self.callbacks = list(callbacks)
@@ -198,11 +200,13 @@ class Adapter:
         self._check_images(images)
         before = copy.deepcopy(self.totals)
         try:
-            last, health = self._answer(images.detach())
+            with self._runner.scope(images):
+                last, health = self._answer(images.detach())
+                self._watch_over(last, health)
+                self._runner.hand_over(last.logits, last.adapted)
         except BaseException:
             self.totals = before
             raise
-        self._watch_over(last, health)
         self.last = last
         for callback in self.callbacks:
             callback(self)

@@ -11,5 +11,6 @@ void bind_stepper(nanobind::module_& m);
 void bind_guard(nanobind::module_& m);
 void bind_views(nanobind::module_& m);
 void bind_streams(nanobind::module_& m);
+void bind_cuda_views(nanobind::module_& m);
 
 }  // namespace gala::python

@@ -58,9 +58,14 @@ class PythonStepper {
       fail("{} gradients were given for {} tensors", gradients.size(),
            stepper_->layout().entries.size());
     }
+    recall(gradients);
+    stepper_->measure(gradients_, reinterpret_cast<const float*>(gate), table_.data<double>());
+  }
+
+  /// The gradients of a pass that a captured graph measured again.
+  void recall(const std::vector<Address>& gradients) {
     gradients_.clear();
     for (const Address each : gradients) gradients_.push_back(reinterpret_cast<const float*>(each));
-    stepper_->measure(gradients_, reinterpret_cast<const float*>(gate), table_.data<double>());
   }
 
   /// Waits for them, chooses, and moves.
@@ -128,6 +133,7 @@ void bind_stepper(nb::module_& m) {
            nb::arg("selector"), nb::arg("run"), nb::arg("threads"), nb::arg("device"))
       .def("begin", &PythonStepper::begin, Release())
       .def("measure", &PythonStepper::measure, Release(), nb::arg("gradients"), nb::arg("gate"))
+      .def("recall", &PythonStepper::recall, nb::arg("gradients"))
       .def("move", &PythonStepper::move, Release(), nb::arg("loss"), nb::arg("probed"))
       .def("pause", &PythonStepper::pause, nb::arg("loss"))
       .def("reset", &PythonStepper::reset)
