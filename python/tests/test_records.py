@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import math
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import gala_tta
+import program_truth
 import pytest
 from gala_tta import records
 from made_records import BATCHES, IMAGES, LAYERS, record, several, write_store
@@ -246,3 +248,30 @@ def test_the_committed_records_say_the_same_in_scores_and_metrics() -> None:
     for path in frame["trace"].dropna():
         trace = gala_tta.load_trace(path)
         assert trace["cosine"].between(-1, 1).all()
+
+
+@pytest.mark.skipif(not program_truth.program(), reason="GALA_PROGRAM is not set")
+def test_means_are_those_of_the_report(tmp_path: Path) -> None:
+    out = tmp_path / "report.csv"
+    words = [str(program_truth.program()), "report", str(RESULTS), "--format", "csv"]
+    subprocess.run([*words, "--out", str(out)], capture_output=True, check=True)
+    frame = gala_tta.load_records(RESULTS).set_index("key")
+    columns = {
+        "Error": ("error", 100),
+        "Forget.": ("forgetting", 100),
+        "Forget., same norm": ("forgetting_in_norm", 100),
+        "ms per image": ("ms_per_image", 1),
+        "Memory, GB": ("peak_memory", 1e-9),
+    }
+    compared = 0
+    with out.open() as lines:
+        for row in csv.DictReader(lines):
+            if row["table"] != "plan-methods" or row["state"] != "value":
+                continue
+            column, scale = columns[row["column"]]
+            mean = frame.loc[row["runs"].split(), column].mean() * scale
+            # Without a norm of its own the forgetting is the same in both.
+            if not math.isnan(mean):
+                assert mean == pytest.approx(float(row["value"]), rel=1e-9, abs=1e-9)
+                compared += 1
+    assert compared > 50
