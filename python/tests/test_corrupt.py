@@ -16,8 +16,10 @@ import numpy as np
 import program_truth
 import pytest
 import torch
-from gala_tta import corrupt
 from numpy.typing import NDArray
+
+pytest.importorskip("gala_tta._corrupt", reason="built without libjpeg", exc_type=ImportError)
+from gala_tta import corrupt
 
 WRONG = gala_tta.Error
 
