@@ -96,7 +96,7 @@ def _corrupt_any(core: _corrupt.Corruptor, pictures: Any, numbers: Any, threads:
                 f"pictures of {pictures.dtype} cannot be corrupted: expected torch.uint8, 0 to 255"
             )
         made = _corrupt_array(core, pictures.detach().cpu().numpy(), numbers, threads)
-        return torch.from_numpy(made).to(pictures.device)
+        return torch.from_numpy(made).to(pictures.device).as_subclass(type(pictures))
     if isinstance(pictures, np.ndarray):
         return _corrupt_array(core, pictures, numbers, threads)
     if type(pictures).__module__.startswith("PIL."):

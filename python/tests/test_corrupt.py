@@ -17,6 +17,7 @@ import program_truth
 import pytest
 import torch
 from numpy.typing import NDArray
+from torch.utils.data import DataLoader, Dataset
 
 pytest.importorskip("gala_tta._corrupt", reason="built without libjpeg", exc_type=ImportError)
 from gala_tta import corrupt
@@ -137,6 +138,34 @@ def test_a_transform_draws_by_number_or_by_the_picture(images: NDArray[np.uint8]
     noise = transform(images).astype(int) - images
     assert not np.array_equal(noise[0], noise[1])
     assert repr(transform) == "Corruption('gaussian_noise', severity=3, seed=5)"
+
+
+class Photo(torch.Tensor):
+    """A kind of tensor, as torchvision's are."""
+
+
+def test_a_kind_of_tensor_stays_of_its_kind(images: NDArray[np.uint8]) -> None:
+    photo = torch.from_numpy(images[0]).permute(2, 0, 1).as_subclass(Photo)
+    assert type(corrupt.Corruption("fog")(photo)) is Photo
+
+
+class Pictures(Dataset[torch.Tensor]):
+    def __init__(self, images: NDArray[np.uint8]) -> None:
+        self.images, self.transform = images, corrupt.Corruption("gaussian_noise", 3)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.from_numpy(self.transform(self.images[index]))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_a_loader_make_the_same_pictures(images: NDArray[np.uint8], method: str) -> None:
+    data = Pictures(images)
+    alone = torch.cat(list(DataLoader(data, batch_size=5)))
+    loader = DataLoader(data, batch_size=5, num_workers=2, multiprocessing_context=method)
+    assert torch.equal(torch.cat(list(loader)), alone)
 
 
 def test_a_transform_takes_pil_images(images: NDArray[np.uint8]) -> None:

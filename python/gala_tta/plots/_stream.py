@@ -17,7 +17,9 @@ _POINTS = 75
 def _line_encodings(alt: Any, table: pd.DataFrame, order: list[str]) -> dict[str, Any]:
     idle = list(table.loc[table["idle"], "line"].unique())
     colours, dashes = styles(order, idle)
-    legend = alt.Legend(title=None, orient="right", symbolStrokeWidth=2.5, symbolSize=220)
+    legend = alt.Legend(
+        title=None, orient="right", symbolType="stroke", symbolStrokeWidth=2.5, symbolSize=300
+    )
     return {
         "color": alt.Color(
             "line:N", sort=order, scale=alt.Scale(domain=order, range=colours), legend=legend
