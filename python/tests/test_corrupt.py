@@ -223,3 +223,28 @@ def test_the_heart_itself_needs_no_libjpeg() -> None:
     )
     assert "libc.so" in linked.stdout
     assert "jpeg" not in linked.stdout
+
+
+def test_it_can_be_interrupted() -> None:
+    code = """if True:
+        import os, signal, threading, time
+        import numpy as np
+        from gala_tta import corrupt
+        images = np.zeros((30_000, 32, 32, 3), np.uint8)
+        begin = time.perf_counter()
+        corrupt.apply(images, "elastic_transform", threads=1)
+        whole = time.perf_counter() - begin
+        threading.Timer(0.1 * whole, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begin = time.perf_counter()
+        try:
+            corrupt.apply(images, "elastic_transform", threads=1)
+        except KeyboardInterrupt:
+            print("stopped", (time.perf_counter() - begin) / whole)
+    """
+    ending = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    word, share = ending.stdout.split()
+    assert word == "stopped"
+    # In the middle of the call, not behind it.
+    assert float(share) < 0.7
