@@ -173,7 +173,13 @@ class Adapter:
         probe = make_part("probe", self._stepper.probe or "none", PROBES)
         if probe is not None:
             probe.attach(arena, self._layers)
-        site = Site(network, arena, norms, parts.view)
+        if parts.drift is not None and self._stepper.idle:
+            parts.drift = None
+        if parts.drift is not None:
+            with norms.as_source():
+                parts.drift.learn(network, source_data, arena.device)
+        drift = None if parts.drift is None else parts.drift.value
+        site = Site(network, arena, norms, parts.view, drift)
         if parts.teacher is not None:
             parts.teacher.attach(site)
         anchor = SourceTeacher() if parts.loss.needs.source else None
@@ -190,6 +196,7 @@ class Adapter:
         if parts.penalty is not None and not self._stepper.idle:
             with norms.still():
                 parts.penalty.learn(arena, lambda images: network(images).logits, source_data)
+            parts.penalty.factor = drift
         self._passes = Passes(network, arena, norms, parts, self._stepper, probe, anchor)
         self._runner = Runner(self._passes, self._stepper, capture)
 
@@ -226,6 +233,10 @@ class Adapter:
             frame = self._runner.run(asked, Kind.ANSWER_STILL if still else Kind.ANSWER)
         raw = frame.logits.detach()
         logits = self._predict(frame, steps)
+        if self._method.drift is not None and self._adapts_now():
+            seen = frame.output if frame.taught is None else frame.taught
+            assert seen is not None
+            self._method.drift.observe(seen)
         if shown is not None and shown.rows is not None:
             asked, logits = asked[shown.rows], logits[shown.rows]
         health = look_at_rows(logits)
