@@ -133,7 +133,12 @@ class Adapter:
         self._network: Network | None = None
         try:
             module.eval()
-            self._network = Network(module, head[1] if head else None, parts.needs_features)
+            runs = module
+            if parts.needs_features and inner is not module:
+                # A hook that came after a module was compiled is not looked for.
+                runs = inner
+                self.notes.append("the method asks for features: the module runs uncompiled")
+            self._network = Network(runs, head[1] if head else None, parts.needs_features)
             self._norms = Norms(inner, mode)
             self._arena = Arena(adapted, slots)
             self._build(parts, head[1] if head else None, run, source_data, capture)
@@ -207,8 +212,10 @@ class Adapter:
         self._check_images(images)
         before = copy.deepcopy(self.totals)
         try:
-            with self._runner.scope(images):
-                last, health = self._answer(images.detach())
+            # Who only answers may be in inference mode; what adapts cannot be.
+            with torch.inference_mode(False), self._runner.scope(images):
+                images = images.clone() if images.is_inference() else images.detach()
+                last, health = self._answer(images)
                 self._watch_over(last, health)
                 self._runner.hand_over(last.logits, last.adapted)
         except BaseException:
