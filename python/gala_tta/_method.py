@@ -18,7 +18,8 @@ from gala_tta._around import (
     Sharpness,
 )
 from gala_tta._drift import DRIFTS, FeatureDrift
-from gala_tta._losses import NO_LOOK, Loss, OwnLoss, make_loss
+from gala_tta._loss_terms import NO_LOOK, Loss
+from gala_tta._losses import OwnLoss, make_loss
 from gala_tta._parts import Error, Part, fail, make_part, make_parts, require
 from gala_tta._penalties import PENALTIES, Penalty
 from gala_tta._readouts import READOUTS, Readout

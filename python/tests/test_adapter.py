@@ -353,3 +353,13 @@ def test_it_adapts_where_the_caller_wants_no_gradients(mode: type) -> None:
     with gala.Adapter(small_net(), "tent") as adapter, mode():
         for images, logits in zip(batches(3), theirs, strict=True):
             assert torch.equal(adapter(images), logits)
+
+
+def test_an_adapter_that_is_dropped_gives_the_module_back() -> None:
+    net = small_net()
+    before = copy_of(net)
+    adapter = gala.Adapter(net, "tent")
+    adapter(batches(1)[0])
+    del adapter
+    assert_equal(copy_of(net), before)
+    gala.Adapter(net, "tent").close()
