@@ -17,7 +17,9 @@ from gala_tta._around import (
     ResetRule,
     Sharpness,
 )
-from gala_tta._losses import NO_LOOK, Loss, OwnLoss, make_loss
+from gala_tta._drift import DRIFTS, FeatureDrift
+from gala_tta._loss_terms import NO_LOOK, Loss
+from gala_tta._losses import OwnLoss, make_loss
 from gala_tta._parts import Error, Part, fail, make_part, make_parts, require
 from gala_tta._penalties import PENALTIES, Penalty
 from gala_tta._readouts import READOUTS, Readout
@@ -53,6 +55,7 @@ class Method:
     teacher: SourceTeacher | None
     perturb: Sharpness | None
     penalty: Penalty | None
+    drift: FeatureDrift | None
     after_step: list[AfterStep]
     reset: ResetRule | None
     readout: Readout | None
@@ -79,9 +82,6 @@ class Method:
         for name in ("inner_steps", "adapt_every"):
             require(o[name] >= 1, f"{name} must be at least 1, not {o[name]}")
         require(o["seed"] >= 0, f"seed must be at least 0, not {o['seed']}")
-        if o["drift"] != "none":
-            _core.parse_parts("drift", o["drift"])
-            fail('drift "features" is not in the Python package yet (there are: none)')
         return Method(
             options=o,
             loss=OwnLoss(loss) if callable(loss) else make_loss(o["loss"]),
@@ -94,6 +94,7 @@ class Method:
             teacher=make_part("teacher", o["teacher"], TEACHERS),
             perturb=make_part("perturb", o["perturb"], PERTURBATIONS),
             penalty=make_part("penalty", o["penalty"], PENALTIES),
+            drift=make_part("drift", o["drift"], DRIFTS),
             after_step=make_parts("after_step", o["after_step"], AFTER_STEPS),
             reset=make_part("reset", o["reset"], RESET_RULES),
             readout=make_part("readout", o["readout"], READOUTS),
@@ -102,7 +103,8 @@ class Method:
     @property
     def needs_features(self) -> bool:
         """Whether anybody asks what the last linear layer saw."""
-        return self.loss.needs.features or bool(self.readout and self.readout.needs_features)
+        readout = self.readout is not None and self.readout.needs_features
+        return self.loss.needs.features or readout or self.drift is not None
 
     def parts(self) -> dict[str, Part]:
         """Return the parts that may remember something, by name."""
@@ -111,6 +113,7 @@ class Method:
             "store": self.store,
             "teacher": self.teacher,
             "penalty": self.penalty,
+            "drift": self.drift,
             "reset": self.reset,
             "readout": self.readout,
         }
@@ -125,11 +128,23 @@ class Method:
         self._check_teacher(norm)
         self._check_view()
         self._check_answer()
-        if self.penalty and self.penalty.wants_source_images and not source_images:
+        self._check_source(source_images)
+
+    def _check_source(self, source_images: bool) -> None:
+        penalty = self.penalty is not None and self.penalty.wants_source_images
+        if penalty and self.drift:
             fail(
-                "the penalty learns from images of the source: name some (source_data "
-                "takes batches of images), or leave it out (penalty none)"
+                "penalty and drift would both learn from images of the source, which are read "
+                "once (penalty cosine or distance, or drift none)"
             )
+        if (penalty or self.drift) and not source_images:
+            who = "penalty" if penalty else "drift"
+            fail(
+                f"the {who} learns from images of the source: name some (source_data "
+                f"takes batches of images), or leave it out ({who} none)"
+            )
+        if self.drift and not self.penalty and not self.teacher:
+            fail("nobody asks the drift: a penalty or a teacher would")
 
     def _check_store(self) -> None:
         o, store = self.options, self.store

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from gala_tta._arena import Arena
 from gala_tta._device import AnyStepper, HostStepper
-from gala_tta._losses import COUNTED, NO_LOOK, LossInput
+from gala_tta._loss_terms import COUNTED, NO_LOOK, LossInput
 from gala_tta._method import Method
 from gala_tta._norms import Norms
 from gala_tta._parts import Output, fail

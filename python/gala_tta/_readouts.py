@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gala_tta._losses import entropies
+from gala_tta._loss_terms import entropies
 from gala_tta._parts import Output, Part, fail, not_negative, over, require
 
 

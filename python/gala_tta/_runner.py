@@ -34,6 +34,7 @@ class Runner:
     def __init__(self, passes: Passes, stepper: AnyStepper, capture: bool) -> None:
         self._passes, self._stepper = passes, stepper
         self._stream: Any = None
+        self._outside: Any = None
         self._graphs: dict[Any, _Graph] = {}
         self._seen: set[Any] = set()
         self._pool: Any = None
@@ -47,14 +48,22 @@ class Runner:
             self._capture = not self.problem
 
     @contextmanager
-    def scope(self, images: Tensor) -> Iterator[None]:
-        """Have everything that belongs to a batch queued on one stream."""
+    def scope(self, images: Tensor | None = None) -> Iterator[None]:
+        """Have everything that touches parameters or moments queued on one stream.
+
+        It comes after the caller's work, and what the caller queues next comes after it.
+        """
         if self._stream is None:
             yield
             return
-        outside = torch.cuda.current_stream(images.device)
+        outside = torch.cuda.current_stream(self._stream.device)
+        if outside == self._stream:
+            yield
+            return
         self._stream.wait_stream(outside)
-        images.record_stream(self._stream)
+        if images is not None:
+            images.record_stream(self._stream)
+        self._outside = outside
         try:
             with torch.cuda.stream(self._stream):
                 yield
@@ -63,11 +72,9 @@ class Runner:
 
     def hand_over(self, *tensors: Tensor | None) -> None:
         """Say that tensors of this stream are used on the caller's, within its scope."""
-        if self._stream is None:
-            return
         for each in tensors:
-            if each is not None:
-                each.record_stream(torch.cuda.default_stream(each.device))
+            if each is not None and self._outside is not None:
+                each.record_stream(self._outside)
 
     def run(self, images: Tensor, kind: Kind) -> Frame:
         """Make a pass over a batch."""

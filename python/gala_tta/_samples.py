@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor
 
-from gala_tta._losses import entropies
+from gala_tta._loss_terms import entropies
 from gala_tta._parts import Output, Part, above_zero, lies_in_unit, not_negative, over, require
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -10,27 +11,27 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gala_tta import _core
 from gala_tta._arena import Arena, Filter, adapted_slots, find_head, partition, slots_of, unwrapped
 from gala_tta._device import heart_for, make_stepper
+from gala_tta._loop import Loop
 from gala_tta._method import LossFunction, Method, OwnSelector, SourceImages
 from gala_tta._norms import Mode, Norms
-from gala_tta._parts import Output, Part, fail, make_part
-from gala_tta._pass import Frame, Kind, Network, Passes
+from gala_tta._parts import Part, fail, make_part
+from gala_tta._pass import Network, Passes
 from gala_tta._probes import PROBES
 from gala_tta._records import Last, Totals
 from gala_tta._runner import Runner
 from gala_tta._state import load_adapter, save_adapter
 from gala_tta._teachers import Site, SourceTeacher
-from gala_tta._watch import Snapshot, Watch, look_at_rows
+from gala_tta._watch import Watch
 
 Callback = Callable[["Adapter"], None]
 
-# Modules that an adapter has now.
-_LENT = "_gala_tta_adapter"
+# Modules that an adapter has now. Neither side keeps the other alive by it.
+_LENT: weakref.WeakKeyDictionary[nn.Module, weakref.ref[Adapter]] = weakref.WeakKeyDictionary()
 
 
-class Adapter:
+class Adapter(Loop):
     """Adapts any `nn.Module` that gives logits to the batches it answers, in place.
 
     Parameters
@@ -88,7 +89,7 @@ class Adapter:
         **options: Any,
     ) -> None:
         inner = unwrapped(module)
-        if getattr(inner, _LENT, None) is not None:
+        if inner in _LENT and _LENT[inner]() is not None:
             fail("the module has an adapter already: close it first")
         given = dict(options)
         named = {
@@ -133,14 +134,19 @@ class Adapter:
         self._network: Network | None = None
         try:
             module.eval()
-            self._network = Network(module, head[1] if head else None, parts.needs_features)
+            runs = module
+            if parts.needs_features and inner is not module:
+                # A hook that came after a module was compiled is not looked for.
+                runs = inner
+                self.notes.append("the method asks for features: the module runs uncompiled")
+            self._network = Network(runs, head[1] if head else None, parts.needs_features)
             self._norms = Norms(inner, mode)
             self._arena = Arena(adapted, slots)
             self._build(parts, head[1] if head else None, run, source_data, capture)
         except BaseException:
             self._give_back()
             raise
-        self._inner.__dict__[_LENT] = self
+        _LENT[inner] = weakref.ref(self)
         self.reset()
 
     def _filter(self, parts: Method) -> Filter:
@@ -173,7 +179,13 @@ class Adapter:
         probe = make_part("probe", self._stepper.probe or "none", PROBES)
         if probe is not None:
             probe.attach(arena, self._layers)
-        site = Site(network, arena, norms, parts.view)
+        if parts.drift is not None and self._stepper.idle:
+            parts.drift = None
+        if parts.drift is not None:
+            with norms.as_source():
+                parts.drift.learn(network, source_data, arena.device)
+        drift = None if parts.drift is None else parts.drift.value
+        site = Site(network, arena, norms, parts.view, drift)
         if parts.teacher is not None:
             parts.teacher.attach(site)
         anchor = SourceTeacher() if parts.loss.needs.source else None
@@ -190,18 +202,19 @@ class Adapter:
         if parts.penalty is not None and not self._stepper.idle:
             with norms.still():
                 parts.penalty.learn(arena, lambda images: network(images).logits, source_data)
+            parts.penalty.factor = drift
         self._passes = Passes(network, arena, norms, parts, self._stepper, probe, anchor)
         self._runner = Runner(self._passes, self._stepper, capture)
-
-    # The method, on one page.
 
     def __call__(self, images: Tensor) -> Tensor:
         """Answer images [N, ...] with logits [N, C], and adapt to them."""
         self._check_images(images)
         before = copy.deepcopy(self.totals)
         try:
-            with self._runner.scope(images):
-                last, health = self._answer(images.detach())
+            # Who only answers may be in inference mode; what adapts cannot be.
+            with torch.inference_mode(False), self._runner.scope(images):
+                images = images.clone() if images.is_inference() else images.detach()
+                last, health = self._answer(images)
                 self._watch_over(last, health)
                 self._runner.hand_over(last.logits, last.adapted)
         except BaseException:
@@ -212,165 +225,22 @@ class Adapter:
             callback(self)
         return last.logits
 
-    def _answer(self, images: Tensor) -> tuple[Last, _core.BatchHealth]:
-        self.totals.batches += 1
-        if self._options["episodic"]:
-            self.restart()
-        store, steps = self._method.store, list[_core.StepRecord]()
-        shown = store.show(images) if store is not None else None
-        asked = shown.images if shown else images
-        if self._adapts_now() and (shown is None or shown.adapt):
-            frame = self._adapt_to(asked, steps)
-        else:
-            still = shown is not None and not shown.statistics
-            frame = self._runner.run(asked, Kind.ANSWER_STILL if still else Kind.ANSWER)
-        raw = frame.logits.detach()
-        logits = self._predict(frame, steps)
-        if shown is not None and shown.rows is not None:
-            asked, logits = asked[shown.rows], logits[shown.rows]
-        health = look_at_rows(logits)
-        last = Last(logits, health.predictions, [name for name, _ in self._layers], steps)
-        self._know_classes(logits.shape[1])
-        if health.not_finite > 0:
-            self._watch.answer_again(last, asked)
-            health.not_finite, health.broken = len(last.from_source), len(last.unanswered)
-        if self._options["shadow"]:
-            last.adapted, last.logits = last.logits, self._watch.ask_source(asked)
-            last.predictions = look_at_rows(last.logits).predictions
-            last.from_source = []
-            last.unanswered = [i for i, each in enumerate(last.predictions) if each < 0]
-        if store is not None and self._adapts_now():
-            store.take(asked, raw.cpu(), lambda kept: (self._adapt_to(kept, steps), None)[1])
-        self.totals.from_source += len(last.from_source)
-        self.totals.unanswered += len(last.unanswered)
-        return last, health
-
-    def _adapt_to(self, images: Tensor, steps: list[_core.StepRecord]) -> Frame:
-        frame = self._adapt_once(images, Kind.ADAPT, steps)
-        for _ in range(1, self._options["inner_steps"]):
-            frame = self._adapt_once(images, Kind.ADAPT_AGAIN, steps)
-        return frame
-
-    def _adapt_once(self, images: Tensor, kind: Kind, steps: list[_core.StepRecord]) -> Frame:
-        method = self._method
-        self._stepper.begin()
-        if method.view is not None:
-            looks = method.teacher.looks if method.teacher is not None else 0
-            method.view.draw(
-                self._options["seed"], self.totals.steps + 1, max(looks, method.loss.needs.looks)
-            )
-        assert self._norms is not None
-        statistics = self._norms.copies()
-        try:
-            frame = self._runner.run(images, kind)
-            record = self._move(frame)
-        except BaseException:
-            self._norms.put_back(statistics)
-            raise
-        record.step, record.batch = self.totals.steps + 1, self.totals.batches
-        moved = record.confident >= 0 and not record.refused
-        if record.refused:
-            self._norms.put_back(statistics)
-        if moved:
-            self._after_step(record)
-        ways = self.totals.count(record)
-        if ways:
-            self._watch.travelled = [
-                a + b for a, b in zip(self._watch.travelled, ways, strict=True)
-            ]
-        if moved and method.reset is not None and method.reset.is_due(record.loss, frame.logits):
-            self.restart()
-            self.totals.resets += 1
-        record.confident = max(record.confident, 0)
-        steps.append(record)
-        return frame
-
-    def _move(self, frame: Frame) -> _core.StepRecord:
-        """Choose and move, by what the pass found."""
-        assert frame.facts is not None
-        loss, confident = frame.facts.tolist()
-        if confident < 0:
-            record = self._stepper.pause(loss)
-        else:
-            probed = [] if frame.probed is None else frame.probed.tolist()
-            record = self._stepper.move(loss, probed)
-        record.confident = int(confident)
-        # Weights that autocast rounded are old now.
-        if torch.is_autocast_enabled(frame.images.device.type):
-            torch.clear_autocast_cache()
-        return record
-
-    @torch.no_grad()
-    def _after_step(self, record: _core.StepRecord) -> None:
-        assert self._arena is not None
-        if self._method.teacher is not None:
-            self._method.teacher.follow()
-        for part in self._method.after_step:
-            part.after(self._arena, self._options["seed"], record.step)
-
-    @torch.no_grad()
-    def _predict(self, frame: Frame, steps: list[_core.StepRecord]) -> Tensor:
-        """Return the logits that answer: those of the pass, or of another one after it."""
-        assert self._network is not None
-        assert self._norms is not None
-        o, features = self._options, frame.output.features if frame.output else None
-        answered = Output(frame.logits.detach(), None if features is None else features.detach())
-        moved = bool(steps) and not steps[-1].refused and bool(steps[-1].weights)
-        after = o["predict"] == "after" and moved
-        after = after and bool(steps[-1].selected or self._method.after_step or self._method.reset)
-        # A student that saw the view alone has not answered yet.
-        unseen = bool(steps) and o["answer"] == "student" and not self._method.loss.needs.images
-        if after or unseen:
-            with self._norms.still():
-                answered = self._network(frame.images)
-        if self._method.readout is not None:
-            return self._method.readout.correct(answered)
-        return answered.logits
-
-    def _watch_over(self, last: Last, health: _core.BatchHealth) -> None:
-        event = self._watch.observe(last, health)
-        if event is None:
-            return
-        event.batch = self.totals.batches
-        last.health = event
-        if not event.collapsed:
-            if self._watch.keeps_healthy:
-                self._watch.healthy = self._watch.snapshot()
-            return
-        action = self._watch.guard.action
-        self._stopped = self._stopped or action == "stop"
-        if action == "rollback":
-            self._begin_at(self._watch.healthy or self._watch.source())
-            self._watch.guard.forget(all=False)
-            self.totals.rollbacks += 1
-
     # What stands around it.
 
     def reset(self) -> None:
         """Go back to the source: parameters, statistics, moments, displacement, clock, counts."""
         self._check_open()
         self._watch.travelled = [0.0] * len(self._layers)
-        self._watch.restore(self._watch.source())
-        self._stepper.reset()
-        for part in self._parts.values():
-            part.reset()
+        with self._runner.scope():
+            self._watch.restore(self._watch.source())
+            self._stepper.reset()
+            for part in self._parts.values():
+                part.reset()
         self._watch.guard.forget(all=True)
         self._watch.healthy = None
         self.totals = Totals(chosen=[0] * len(self._layers), path=[0.0] * len(self._layers))
         self._stopped = False
         self.last = None
-
-    def restart(self) -> None:
-        """Do the same, but counts, guard and draws go on: for a stream that begins anew."""
-        self._check_open()
-        self._watch.healthy = None
-        self._begin_at(self._watch.source())
-
-    def _begin_at(self, snapshot: Snapshot) -> None:
-        self._watch.restore(snapshot)
-        self._stepper.restart()
-        for part in self._parts.values():
-            part.restart()
 
     def close(self) -> None:
         """Make the module the source model again, as it was; a second call does nothing."""
@@ -384,7 +254,12 @@ class Adapter:
                 part.release()
         for each, training in self._training.items():
             each.training = training
-        self._inner.__dict__.pop(_LENT, None)
+        _LENT.pop(self._inner, None)
+
+    def __del__(self) -> None:
+        """Give the module back where nobody closed the adapter."""
+        if not getattr(self, "_closed", True):
+            self._give_back()
 
     def __enter__(self) -> Adapter:
         return self
@@ -400,12 +275,14 @@ class Adapter:
     def state_dict(self) -> dict[str, Any]:
         """Return everything that later steps depend on."""
         self._check_open()
-        return save_adapter(self)
+        with self._runner.scope():
+            return save_adapter(self)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state; one that does not fit is an error and changes nothing."""
         self._check_open()
-        load_adapter(self, state)
+        with self._runner.scope():
+            load_adapter(self, state)
 
     @property
     def layers(self) -> list[str]:
@@ -433,18 +310,6 @@ class Adapter:
             f"Adapter({type(self._inner).__name__}, loss={o['loss']}, select={o['select']}, "
             f"optim={o['optimizer']}, {len(self._layers)} layers, {self.totals.steps} steps)"
         )
-
-    def _adapts_now(self) -> bool:
-        due = (self.totals.batches - 1) % self._options["adapt_every"] == 0
-        return not self._stopped and not self._stepper.idle and due
-
-    def _know_classes(self, classes: int) -> None:
-        if classes == self._classes:
-            return
-        self._classes = classes
-        self._watch.know_classes(classes)
-        if self._method.store is not None:
-            self._method.store.attach(classes)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -28,7 +28,11 @@ import networks
 import plain_step
 
 METHODS: dict[str, dict[str, Any]] = {
-    "gala, pseudo-labels": {"loss": "pseudo_label", "select": "gala:window=4", "norm": "batch"},
+    "gala, pseudo-labels": {
+        "loss": "pseudo_label:beta=0.2",
+        "select": "gala:window=4",
+        "norm": "batch",
+    },
     "gala, sgd, running": {
         "loss": "shot",
         "select": "gala:window=4",
@@ -57,7 +61,7 @@ def small_net() -> nn.Sequential:
         nn.Linear(32, 10),
     )
     with torch.no_grad():
-        net[-1].weight.mul_(10)
+        net[-1].weight.mul_(30)
     return net
 
 

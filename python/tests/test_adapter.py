@@ -335,3 +335,31 @@ def test_a_module_that_was_compiled_before_follows_the_norm_mode() -> None:
         compiled(images)
     with gala.Adapter(compiled, select="none", norm="blend") as adapter:
         torch.testing.assert_close(adapter(images), expected)
+
+
+def test_features_come_out_of_a_compiled_module() -> None:
+    images = batches(3)
+    with gala.Adapter(small_net(), "t3a") as adapter:
+        theirs = [adapter(each).clone() for each in images]
+    with gala.Adapter(torch.compile(small_net(), backend="aot_eager"), "t3a") as adapter:
+        for each, logits in zip(images, theirs, strict=True):
+            torch.testing.assert_close(adapter(each), logits)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_it_adapts_where_the_caller_wants_no_gradients(mode: type) -> None:
+    with gala.Adapter(small_net(), "tent") as adapter:
+        theirs = [adapter(images).clone() for images in batches(3)]
+    with gala.Adapter(small_net(), "tent") as adapter, mode():
+        for images, logits in zip(batches(3), theirs, strict=True):
+            assert torch.equal(adapter(images), logits)
+
+
+def test_an_adapter_that_is_dropped_gives_the_module_back() -> None:
+    net = small_net()
+    before = copy_of(net)
+    adapter = gala.Adapter(net, "tent")
+    adapter(batches(1)[0])
+    del adapter
+    assert_equal(copy_of(net), before)
+    gala.Adapter(net, "tent").close()

@@ -111,7 +111,7 @@ MAKES: dict[str, tuple[Callable[[], gala.Adapter], str]] = {
     "pattern": (lambda: gala.Adapter(small_net(), include=["layer9"]), "matches no parameter"),
     "range": (lambda: gala.Adapter(small_net(), loss="shot:beta=2"), "beta must lie in [0, 1]"),
     "view": (lambda: gala.Adapter(small_net(), loss="consistency"), "and the method has no view"),
-    "drift": (lambda: gala.Adapter(small_net(), "petta"), "is not in the Python package yet"),
+    "drift": (lambda: gala.Adapter(small_net(), "petta"), "the drift learns from images of"),
     "source": (lambda: gala.Adapter(small_net(), "eata"), "learns from images of the source"),
     "selector": (lambda: gala.Adapter(small_net(), select=3), "have a function select(rows)"),  # type: ignore[arg-type]
     "classifier": (lambda: gala.Adapter(small_net(), classifier="fc"), 'no part "fc"'),

@@ -29,6 +29,8 @@ METHODS: dict[str, dict[str, str]] = {
     "robust norms": {"method": "tent", "norm": "running:momentum=0.05,gradient=yes"},
     "kept images": {"method": "rotta", "store": "balanced:size=16,every=16"},
     "a window": {"method": "tent", "store": "window:length=64"},
+    "petta": {"method": "petta", "store": "balanced:size=16,every=0", "source_data": "SOURCE"},
+    "eata": {"method": "eata", "penalty": "fisher:weight=5,images=64", "source_data": "SOURCE"},
     "distance": {"method": "tent", "penalty": "distance:weight=0.5", "seed": "3"},
 }
 RECIPES = "tent eta rpl sar deyo roid cmf palm law rdumb cotta memo gala bn_alpha lame t3a"
@@ -42,6 +44,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[pathlib.Path, np.nda
     np.save(folder / "images.npy", images)
     labels = np.load(ASSETS / "cifar10_test_2000_labels.npy")[:IMAGES]
     np.save(folder / "labels.npy", labels)
+    # Other images than those of the stream, as a source would have them.
+    np.save(folder / "source.npy", noisy_images(IMAGES + 64)[IMAGES:])
+    every = np.load(ASSETS / "cifar10_test_2000_labels.npy")
+    np.save(folder / "source_labels.npy", every[IMAGES : IMAGES + 64])
     return folder, images
 
 
@@ -55,8 +61,11 @@ def tolerance() -> dict[str, float]:
 def by_program(
     folder: pathlib.Path, options: dict[str, str], count: int
 ) -> tuple[list[dict[str, Any]], list[tuple[int, float]]]:
+    source = f"arrays:images={folder}/source.npy,labels={folder}/source_labels.npy"
     flags = [
-        part for name, value in options.items() for part in ("--" + name.replace("_", "-"), value)
+        part
+        for name, value in options.items()
+        for part in ("--" + name.replace("_", "-"), value.replace("SOURCE", source))
     ]
     np.save(folder / "some.npy", np.load(folder / "images.npy")[:count])
     np.save(folder / "some_labels.npy", np.load(folder / "labels.npy")[:count])
@@ -97,7 +106,10 @@ def test_the_trace_is_the_programs(name: str, data: tuple[pathlib.Path, np.ndarr
 
     allowed = tolerance()
     records, predictions, sure = [], [], []
-    with gala.Adapter(source_model(), **options) as adapter:  # type: ignore[arg-type]
+    given: dict[str, Any] = dict(options)
+    if "source_data" in options:
+        given["source_data"] = as_input(np.load(folder / "source.npy")).split(BATCH)
+    with gala.Adapter(source_model(), **given) as adapter:
         for batch in as_input(images[:count]).split(1 if memo else BATCH):
             logits = adapter(batch)
             assert adapter.last is not None

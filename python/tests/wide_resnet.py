@@ -77,4 +77,4 @@ def noisy_images(count: int) -> np.ndarray:
 
 def as_input(images: np.ndarray) -> Tensor:
     """Return them as the network takes them."""
-    return torch.from_numpy(images).permute(0, 3, 1, 2).float().div(255).contiguous()
+    return torch.from_numpy(images.copy()).permute(0, 3, 1, 2).float().div(255).contiguous()
