@@ -18,6 +18,7 @@ gala_find_header(NLOHMANN_JSON nlohmann/json.hpp)
 
 if(GALA_CORE_ONLY)
   gala_find_header(GALA_FMT fmt/format.h)
+  find_package(JPEG QUIET)  # corruptions need it, the heart does not
   return()
 endif()
 

@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(gala_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/gala)
 set(gala_torch_cmake ${TORCH_INSTALL_PREFIX}/share/cmake)
 
-install(TARGETS gala gala_core EXPORT galaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS gala gala_core gala_streams gala_corruptions EXPORT galaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(
   DIRECTORY ${PROJECT_SOURCE_DIR}/gala
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -17,11 +17,15 @@ struct RegistryEntry {
   std::vector<OptionInfo> (*options)();
 };
 
-/// The line for `Method`, which is made from `Method::Options` (and from the context if it wants it).
+/// The line for `Method`, which is made from `Method::Options` (and from the context if it wants it). With
+/// GALA_NAMES_ONLY it is only named: the Python package lists these parts and has them in Python.
 template <class Interface, class Method, class... Context>
 constexpr RegistryEntry<Interface, Context...> registry_entry(std::string_view name,
                                                               std::string_view summary) {
   using Options = typename Method::Options;
+#ifdef GALA_NAMES_ONLY
+  return {name, summary, nullptr, &describe_options<Options>};
+#else
   return {name, summary,
           [](const Spec& spec, [[maybe_unused]] Context... context) -> std::unique_ptr<Interface> {
             const Options options = parse_options<Options>(spec, Interface::kKind);
@@ -32,6 +36,7 @@ constexpr RegistryEntry<Interface, Context...> registry_entry(std::string_view n
             }
           },
           &describe_options<Options>};
+#endif
 }
 
 /// Makes what the spec names; an unknown name fails with the known ones and the nearest.

@@ -1,5 +1,3 @@
-#include <ATen/ATen.h>
-
 #include "gala/loss/age.h"
 #include "gala/loss/certain.h"
 #include "gala/loss/deyo.h"
@@ -23,11 +21,6 @@ constexpr RegistryEntry<SampleRule> kSampleRules[] = {
 };
 
 }  // namespace
-
-at::Tensor only_allowed(const at::Tensor& kept, const SampleInput& input) {
-  return input.allowed.defined() ? at::where(input.allowed.ne(0), kept, at::zeros_like(kept))
-                                 : kept;
-}
 
 std::span<const RegistryEntry<SampleRule>> sample_rule_registry() {
   return kSampleRules;

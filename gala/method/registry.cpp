@@ -1,5 +1,3 @@
-#include <ATen/ATen.h>
-
 #include "gala/method/after_step.h"
 #include "gala/method/balanced_store.h"
 #include "gala/method/cosine_penalty.h"

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <exception>
 #include <ostream>
-#include <thread>
 
 #include "gala/base/error.h"
 #include "gala/base/interrupt.h"
+#include "gala/data/corruption/share_out.h"
 #include "gala/data/npy.h"
 
 namespace gala {
@@ -31,41 +29,15 @@ void corrupt_item(const Dataset& clean, const Corruptor& corruptor, std::int64_t
   corruptor.apply(index, image.pixels, output);
 }
 
-/// Fills `bytes` with images begin .. end-1. Of several errors the one of the first image is thrown,
-/// so that the message does not depend on the threads.
+/// Fills `bytes` with images begin .. end-1.
 void make_chunk(const Dataset& clean, const Corruptor& corruptor, std::int64_t begin,
                 std::int64_t end, int threads, std::span<std::uint8_t> bytes) {
-  std::atomic<std::int64_t> next{begin};
-  struct Failure {
-    std::int64_t index;
-    std::exception_ptr error;
-  };
-  std::vector<Failure> failures(static_cast<std::size_t>(threads));
-  auto work = [&](Failure& failure) {
-    Image image;
-    for (std::int64_t i = next++; i < end; i = next++) {
-      try {
-        corrupt_item(clean, corruptor, i, image,
-                     bytes.subspan(static_cast<std::size_t>((i - begin) * kCorruptionBytes),
-                                   kCorruptionBytes));
-      } catch (...) {
-        failure = {i, std::current_exception()};
-        return;
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (int t = 1; t < threads; ++t) {
-      helpers.emplace_back([&work, &failures, t] { work(failures[static_cast<std::size_t>(t)]); });
-    }
-    work(failures[0]);
-  }
-  const Failure* first = nullptr;
-  for (const auto& failure : failures) {
-    if (failure.error && (!first || failure.index < first->index)) first = &failure;
-  }
-  if (first) std::rethrow_exception(first->error);
+  std::vector<Image> images(static_cast<std::size_t>(threads));  // whose buffers are used again
+  share_out(begin, end, threads, [&](int thread, std::int64_t i) {
+    const auto at = static_cast<std::size_t>((i - begin) * kCorruptionBytes);
+    corrupt_item(clean, corruptor, i, images[static_cast<std::size_t>(thread)],
+                 bytes.subspan(at, kCorruptionBytes));
+  });
 }
 
 }  // namespace

@@ -1,0 +1,97 @@
+// The modes as users write them; no LibTorch is needed for that.
+#include "gala/base/error.h"
+#include "gala/base/options.h"
+#include "gala/model/norm.h"
+
+namespace gala {
+namespace {
+
+struct BlendOptions {
+  double weight = NormMode{}.weight;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("weight", &BlendOptions::weight, "share of the batch's statistics, 0 to 1");
+  }
+};
+
+struct RunningOptions {
+  double momentum = NormMode{}.momentum;
+  bool gradient = NormMode{}.gradient;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("momentum", &RunningOptions::momentum, "share a new batch takes, 0 to 1");
+    option("gradient", &RunningOptions::gradient, "gradients flow through that share (RoTTA)");
+  }
+};
+
+/// The same as long as nobody asks for more: what was written before stays as it is.
+struct MomentumOptions {
+  double momentum = NormMode{}.momentum;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("momentum", &MomentumOptions::momentum, "share a new batch takes, 0 to 1");
+  }
+};
+
+constexpr std::string_view kWhat = "norm mode";
+
+double checked_share(const Spec& spec, std::string_view option, double value) {
+  if (!(value >= 0 && value <= 1)) {
+    fail<ConfigError>("{} {}: {} must be from 0 to 1, not {}", kWhat, spec.name, option, value);
+  }
+  return value;
+}
+
+}  // namespace
+
+NormMode NormMode::parse(std::string_view text) {
+  const Spec spec = Spec::parse(text);
+  NormMode mode;
+  if (spec.name == "source") {
+    parse_options<NoOptions>(spec, kWhat);
+    mode.kind = NormKind::kSource;
+  } else if (spec.name == "batch") {
+    parse_options<NoOptions>(spec, kWhat);
+    mode.kind = NormKind::kBatch;
+  } else if (spec.name == "blend") {
+    mode.kind = NormKind::kBlend;
+    mode.weight = checked_share(spec, "weight", parse_options<BlendOptions>(spec, kWhat).weight);
+  } else if (spec.name == "running") {
+    mode.kind = NormKind::kRunning;
+    const auto options = parse_options<RunningOptions>(spec, kWhat);
+    mode.momentum = checked_share(spec, "momentum", options.momentum);
+    mode.gradient = options.gradient;
+  } else {
+    fail<ConfigError>("unknown {} \"{}\"{}", kWhat, spec.name,
+                      suggestion(spec.name, {"source", "batch", "blend", "running"}));
+  }
+  return mode;
+}
+
+std::string NormMode::to_string() const {
+  switch (kind) {
+    case NormKind::kSource:
+      return "source";
+    case NormKind::kBatch:
+      return "batch";
+    case NormKind::kBlend:
+      return options_to_spec("blend", BlendOptions{weight}).to_string();
+    case NormKind::kRunning:
+      return (gradient ? options_to_spec("running", RunningOptions{momentum, gradient})
+                       : options_to_spec("running", MomentumOptions{momentum}))
+          .to_string();
+    case NormKind::kTraining:
+      return options_to_spec("training", MomentumOptions{momentum}).to_string();
+  }
+  fail("norm mode {} does not exist", static_cast<int>(kind));
+}
+
+std::vector<MethodInfo> describe_norm_modes() {
+  return {{"source", "the running statistics of the weight file, never updated", {}},
+          {"batch", "the statistics of the batch at hand", {}},
+          {"blend", "a mixture of batch and source statistics", describe_options<BlendOptions>()},
+          {"running", "running statistics that follow the stream, once a batch",
+           describe_options<RunningOptions>()}};
+}
+
+}  // namespace gala

@@ -1,0 +1,200 @@
+"""Whose statistics batch normalisation uses: the modes of gala/model/norm.h on modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gala_tta import _core
+
+_BatchNorm = nn.modules.batchnorm._BatchNorm
+_STATISTICS = ("running_mean", "running_var")
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A mode with its numbers: source, batch, blend or running."""
+
+    name: str
+    weight: float = 0.5
+    momentum: float = 0.1
+    gradient: bool = False
+
+    @staticmethod
+    def parse(text: str) -> Mode:
+        """Read a mode as it is written everywhere; nothing is `source`."""
+        return Mode(*_core.parse_norm(text)) if text else Mode("source")
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """Whether statistics change while the network answers."""
+        return self.name == "running"
+
+
+def _shape(input: Tensor) -> list[int]:
+    return [1, -1] + [1] * (input.dim() - 2)
+
+
+def _dims(input: Tensor) -> list[int]:
+    return [d for d in range(input.dim()) if d != 1]
+
+
+def _blended(input: Tensor, mean: Tensor, var: Tensor, weight: float) -> tuple[Tensor, Tensor]:
+    """Return weight · batch + (1 - weight) · running, differentiable in the input."""
+    batch_var, batch_mean = torch.var_mean(input.to(mean.dtype), _dims(input), correction=0)
+    return batch_mean * weight + mean * (1 - weight), batch_var * weight + var * (1 - weight)
+
+
+def _normalised(module: _BatchNorm, input: Tensor, mean: Tensor, var: Tensor) -> Tensor:
+    factor = torch.rsqrt(var + module.eps)
+    if module.weight is not None:
+        factor = module.weight * factor
+    offset = -mean * factor if module.bias is None else module.bias - mean * factor
+    shape = _shape(input)
+    result = torch.addcmul(offset.view(shape), input.to(factor.dtype), factor.view(shape))
+    return result.to(input.dtype)
+
+
+class Norms:
+    """The batch norms of a module, in a mode until they are released."""
+
+    def __init__(self, module: nn.Module, mode: Mode) -> None:
+        self._modules: list[_BatchNorm] = [
+            m for m in module.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None
+        ]
+        self._statistics: list[tuple[Tensor, Tensor]] = []
+        for each in self._modules:
+            assert isinstance(each.running_mean, Tensor)
+            assert isinstance(each.running_var, Tensor)
+            self._statistics.append((each.running_mean, each.running_var))
+        self._source = [(m.clone(), v.clone()) for m, v in self._statistics]
+        self.mode = mode
+        self._update = True
+        self._put(mode)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    @property
+    def moving(self) -> list[Tensor]:
+        """The statistics that the mode moves, in place."""
+        if not self.mode.keeps_statistics:
+            return []
+        return [each for pair in self._statistics for each in pair]
+
+    def copies(self) -> list[Tensor]:
+        """Return copies of the statistics that move."""
+        return [each.clone() for each in self.moving]
+
+    def source_copies(self) -> list[Tensor]:
+        """Return the source's statistics, where they move."""
+        if not self.mode.keeps_statistics:
+            return []
+        return [each.clone() for pair in self._source for each in pair]
+
+    def put_back(self, copies: list[Tensor]) -> None:
+        """Write statistics that `copies` gave."""
+        with torch.no_grad():
+            for each, copy in zip(self.moving, copies, strict=True):
+                each.copy_(copy)
+
+    @contextmanager
+    def still(self, still: bool = True) -> Iterator[None]:
+        """Let no pass move the statistics for a while."""
+        before, self._update = self._update, not still and self._update
+        try:
+            yield
+        finally:
+            self._update = before
+
+    @contextmanager
+    def as_source(self) -> Iterator[None]:
+        """Use the source's statistics for a while, whatever the mode."""
+        self._put(Mode("source"), self._source)
+        try:
+            yield
+        finally:
+            self._put(self.mode)
+
+    @contextmanager
+    def holding(self, statistics: list[Tensor]) -> Iterator[None]:
+        """Use other running statistics for a while, which may move."""
+        if not statistics:
+            yield
+            return
+        own = self._statistics
+        self._statistics = list(zip(statistics[::2], statistics[1::2], strict=True))
+        self._put(self.mode)
+        try:
+            yield
+        finally:
+            self._statistics = own
+            self._put(self.mode)
+
+    def release(self) -> None:
+        """Leave the modules as they were, with the source's statistics."""
+        with torch.no_grad():
+            for now, then in zip(self._statistics, self._source, strict=True):
+                now[0].copy_(then[0])
+                now[1].copy_(then[1])
+        self._put(Mode("source"))
+
+    def _put(self, mode: Mode, statistics: list[tuple[Tensor, Tensor]] | None = None) -> None:
+        pairs = self._statistics if statistics is None else statistics
+        for module, pair in zip(self._modules, pairs, strict=True):
+            # A norm without statistics of its own takes the batch's, by PyTorch's own rule.
+            values = (None, None) if mode.name == "batch" else pair
+            for name, value in zip(_STATISTICS, values, strict=True):
+                module._buffers[name] = value
+            module.__dict__.pop("forward", None)
+            if mode.name in ("blend", "running"):
+                module.__dict__["forward"] = _Forward(self, module, mode)
+
+
+class _Forward:
+    """What takes the place of a norm's own forward under `blend` and `running`."""
+
+    def __init__(self, norms: Norms, module: _BatchNorm, mode: Mode) -> None:
+        self._norms, self._module, self._mode = norms, module, mode
+
+    def __call__(self, input: Tensor) -> Tensor:
+        module, mode = self._module, self._mode
+        mean: Any = module.running_mean
+        var: Any = module.running_var
+        if mode.name == "blend":
+            return _normalised(module, input, *_blended(input, mean, var, mode.weight))
+        update = self._norms._update
+        if mode.gradient and update:
+            moved = _blended(input, mean, var, mode.momentum)
+            with torch.no_grad():
+                usable = torch.isfinite(moved[0]).logical_and(torch.isfinite(moved[1]))
+                mean.copy_(torch.where(usable, moved[0], mean))
+                var.copy_(torch.where(usable, moved[1], var))
+            return _normalised(module, input, *moved)
+        if update:
+            _move(input, mean, var, mode.momentum)
+        # Copies, since backward needs these values even if another batch passes before it.
+        return functional.batch_norm(
+            input, mean.clone(), var.clone(), module.weight, module.bias, False, 0.0, module.eps
+        )
+
+
+@torch.no_grad()
+def _move(input: Tensor, mean: Tensor, var: Tensor, momentum: float) -> None:
+    """Move running statistics; a single value a channel has no variance, then the mean alone."""
+    has_variance = input.numel() > input.shape[1]
+    batch_var, batch_mean = torch.var_mean(
+        input.detach().to(mean.dtype), _dims(input), correction=1 if has_variance else 0
+    )
+    # A broken picture must not stay in the statistics for ever.
+    usable = torch.isfinite(batch_mean).logical_and(torch.isfinite(batch_var))
+    for running, batch in ((mean, batch_mean), (var, batch_var)):
+        if running is mean or has_variance:
+            moved = running.mul(1 - momentum).add_(batch, alpha=momentum)
+            running.copy_(torch.where(usable, moved, running))

@@ -1,0 +1,194 @@
+"""Makes a network of PyTorch into a file that gala adapts (`--model exported:path=net.pt2`).
+
+  python -m gala_tta export torchvision:resnet50 net.pt2 --weights pretrained
+  python -m gala_tta export timm:vit_base_patch16_224 net.pt2 --weights pretrained
+  python -m gala_tta export mynet.py:make net.pt2 --weights mynet.pth --size 32
+
+NETWORK is torchvision:NAME, timm:NAME, or FILE.py:FUNCTION, where the function takes no arguments
+and returns a torch.nn.Module that maps images [N, 3, H, W] to logits [N, classes]. --weights is
+`pretrained` (what the package downloads), a file that torch.save wrote with a state dict, or
+`random`, the default; a function may have loaded its own.
+
+How images are prepared and what the classes are called goes into the file. The packages say it for
+pretrained weights; for others give --mean, --std, --size, --interpolation and --classes. The file
+is written only when the exported network answers as the network itself does.
+"""
+
+# tools/export_model.py runs this file from a plain checkout: it imports nothing of the package, and
+# PyTorch only where it is needed.
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["export", "load_network", "main", "write"]
+
+IMAGENET: dict[str, Any] = {
+    "mean": [0.485, 0.456, 0.406],
+    "std": [0.229, 0.224, 0.225],
+    "size": 224,
+    "interpolation": "bilinear",
+    "channels": "rgb",
+}
+
+#: A network, how its images are prepared, and the names of its classes where they are known.
+Network = tuple["torch.nn.Module", dict[str, Any], "list[str] | None"]
+
+
+def _from_torchvision(name: str, weights: str) -> Network:
+    models = importlib.import_module("torchvision.models")
+    chosen = models.get_model_weights(name).DEFAULT if weights == "pretrained" else None
+    model = models.get_model(name, weights=chosen)
+    if chosen is None:
+        return model, dict(IMAGENET), None
+    prepare = chosen.transforms()
+    found = {
+        "mean": list(prepare.mean),
+        "std": list(prepare.std),
+        "size": prepare.crop_size[0],
+        "interpolation": prepare.interpolation.value,
+        "channels": "rgb",
+    }
+    return model, found, chosen.meta.get("categories")
+
+
+def _from_timm(name: str, weights: str) -> Network:
+    timm = importlib.import_module("timm")
+    model = timm.create_model(name, pretrained=weights == "pretrained")
+    config = timm.data.resolve_model_data_config(model)
+    found = {
+        "mean": list(config["mean"]),
+        "std": list(config["std"]),
+        "size": config["input_size"][-1],
+        "interpolation": config["interpolation"],
+        "channels": "rgb",
+    }
+    names = model.pretrained_cfg.get("label_names") if weights == "pretrained" else None
+    return model, found, names
+
+
+def _from_file(path: str, function: str) -> Network:
+    spec = importlib.util.spec_from_file_location("network", path)
+    if spec is None or spec.loader is None or not Path(path).is_file():
+        sys.exit(f"export_model: {path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    spec.loader.exec_module(module)
+    if not hasattr(module, function):
+        sys.exit(f"export_model: {path} has no function {function}")
+    return getattr(module, function)(), dict(IMAGENET), None
+
+
+def load_network(network: str, weights: str) -> Network:
+    """The network that a name stands for, with its preparation and class names.
+
+    Ends the program with a sentence where the name or a package is missing.
+    """
+    import torch
+
+    kind, _, name = network.rpartition(":")
+    try:
+        if kind == "torchvision":
+            model, preprocessing, classes = _from_torchvision(name, weights)
+        elif kind == "timm":
+            model, preprocessing, classes = _from_timm(name, weights)
+        elif kind.endswith(".py"):
+            model, preprocessing, classes = _from_file(kind, name)
+        else:
+            sys.exit(
+                f"export_model: {network} is none of torchvision:NAME, timm:NAME, FILE.py:FUNCTION"
+            )
+    except ModuleNotFoundError as missing:
+        sys.exit(f"export_model: the Python package {missing.name} is not installed")
+    if weights not in ("random", "pretrained"):
+        state = torch.load(weights, map_location="cpu", weights_only=True)
+        model.load_state_dict(state.get("state_dict", state))
+    return model, preprocessing, classes
+
+
+def export(model: torch.nn.Module, size: int) -> torch.export.ExportedProgram:
+    """The exported program, in eval mode and float32, for any number of images."""
+    import torch
+
+    model = model.eval().float()
+    batch = torch.export.Dim("batch")
+    images = torch.randn(2, 3, size, size)
+    return torch.export.export(model, (images,), dynamic_shapes=({0: batch},))
+
+
+def _compare(model: torch.nn.Module, program: torch.export.ExportedProgram, size: int) -> None:
+    """Stops when the exported network answers otherwise than the network, on another batch size."""
+    import torch
+
+    torch.manual_seed(0)
+    images = torch.randn(3, 3, size, size)
+    with torch.no_grad():
+        expected, answered = model(images.clone()), program.module()(images.clone())
+    if not torch.allclose(expected, answered, rtol=1e-4, atol=1e-4):
+        sys.exit("export_model: the exported network does not answer as the network itself does")
+
+
+def write(
+    model: torch.nn.Module,
+    path: str | Path,
+    preprocessing: dict[str, Any],
+    classes: Sequence[str] | None = None,
+) -> None:
+    """Exports a network to a file, when the export answers as the network does."""
+    import torch
+
+    program = export(model, preprocessing["size"])
+    _compare(model, program, preprocessing["size"])
+    metadata: dict[str, Any] = {"preprocessing": preprocessing}
+    if classes:
+        metadata["classes"] = list(classes)
+    torch.export.save(program, path, extra_files={"gala.json": json.dumps(metadata)})
+
+
+def _parse(arguments: Sequence[str], program: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=program, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("network", metavar="NETWORK")
+    add("output", metavar="OUT.pt2", type=Path)
+    add("--weights", default="random", help="pretrained, random, or a file of torch.save")
+    add("--size", type=int, help="height and width of the images")
+    for flag in ("--mean", "--std"):
+        add(flag, type=float, nargs=3, metavar=("R", "G", "B"), help="of values in [0, 1]")
+    add("--interpolation", choices=["nearest", "bilinear", "bicubic"])
+    add("--channels", choices=["rgb", "bgr"])
+    add("--classes", type=Path, metavar="FILE", help="class names, one a line")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None, program: str | None = None) -> None:
+    """The command line: without arguments those of the process."""
+    flags = _parse(sys.argv[1:] if arguments is None else arguments, program)
+    if flags.output.suffix != ".pt2":
+        sys.exit(f"export_model: {flags.output} must end in .pt2")
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError:
+        sys.exit("export_model: the Python package torch is not installed")
+    model, preprocessing, classes = load_network(flags.network, flags.weights)
+    for name in ("size", "mean", "std", "interpolation", "channels"):
+        value = getattr(flags, name)
+        if value is not None:
+            preprocessing[name] = value
+    if flags.classes:
+        lines = flags.classes.read_text(encoding="utf-8").splitlines()
+        classes = [line.strip() for line in lines if line.strip()]
+    write(model, flags.output, preprocessing, classes)
+    size = preprocessing["size"]
+    count = sum(parameter.numel() for parameter in model.parameters())
+    print(f"{flags.output}: {count:,} parameters, images of {size} x {size}")
