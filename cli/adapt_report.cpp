@@ -132,7 +132,7 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
   if (totals.steps > 0) print_layers(adapter);
 }
 
-void print_profile(const AnswerTimes& times, bool on_cpu) {
+void print_profile(const AnswerTimes& times, std::vector<double> answers, bool on_cpu) {
   const StepTimes& steps = times.steps;
   const double predict = std::max(0.0, times.answer - steps.total());
   const double total = times.load + times.answer;
@@ -147,6 +147,12 @@ void print_profile(const AnswerTimes& times, bool on_cpu) {
                     fmt::format("{:.1f} %", total > 0 ? 100 * time / total : 0)});
   }
   std::cout << '\n' << format_table(rows);
+  if (answers.empty()) return;
+  // The first ones of a stream wait for what is found out once: a mean would be theirs.
+  const auto middle = answers.begin() + std::ssize(answers) / 2;
+  std::nth_element(answers.begin(), middle, answers.end());
+  std::cout << fmt::format("\na batch in the median {:.3f} milliseconds, loading left out\n",
+                           *middle);
 }
 
 }  // namespace gala

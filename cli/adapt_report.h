@@ -30,6 +30,7 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
                   const Scores& scores, const RunCounts& counts);
 
 /// Where the time went, to standard output.
-void print_profile(const AnswerTimes& times, bool on_cpu);
+/// `answers`: how long each batch took, steps included.
+void print_profile(const AnswerTimes& times, std::vector<double> answers, bool on_cpu);
 
 }  // namespace gala

@@ -72,6 +72,7 @@ class AdaptRun {
   std::int32_t segment_ = 0;
   RunCounts counts_;
   AnswerTimes times_;
+  std::vector<double> answer_times_;  ///< of each batch, where they are asked for
   FloatRangeWatch values_;
   std::optional<Progress> progress_;
   std::int64_t answered_now_ = 0;       ///< batches since the program was started
@@ -273,6 +274,7 @@ void AdaptRun::take_in(const Answered& answered) {
   const BatchSpan& span = batches_[static_cast<std::size_t>(batch.number)];
   next_position_ = span.begin + span.size;
   times_ += answered.times;
+  if (flags_.profile) answer_times_.push_back(answered.times.answer);
   scores_.add(static_cast<std::size_t>(segment_), answered.tally);
   counts_.answered += answered.tally.images;
   if (answer.adapted.defined()) {
@@ -400,7 +402,9 @@ void AdaptRun::finish(const Loader& loader, Failures& failures) {
     failures.attempt([&] { save_adapted_weights(*model_, flags_.save_weights); });
   }
   print_result(flags_, stream_, adapter_, scores_, counts_);
-  if (flags_.profile) print_profile(times_, model_->device().is_cpu());
+  if (flags_.profile) {
+    print_profile(times_, std::move(answer_times_), model_->device().is_cpu());
+  }
   failures.throw_if_any();
 }
 

@@ -127,7 +127,9 @@ Table comparison_table(const std::vector<Record>& records, const std::string& fi
       fail_with_rows(known, row);
     }
   }
-  Table table{.id = "comparison", .title = fmt::format("{} beside {}", first, second)};
+  Table table;
+  table.id = "comparison";
+  table.title = fmt::format("{} beside {}", first, second);
   std::vector<std::pair<Place, Sides>> places;
   for (const std::string& plan : plans) {
     const Pool pool(

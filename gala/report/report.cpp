@@ -99,6 +99,17 @@ TableSet comparison(const std::vector<Record>& records, const PrintChoice& choic
   if (!choice.rule.empty()) parse_value(choice.rule, rule);
   Table table =
       comparison_table(records, choice.compare.at(0), choice.compare.at(1), rule, choice.norm);
+  // Of the tables that were asked for those that its plans feed.
+  std::erase_if(table.rows, [&](const Row& row) {
+    const std::string& plan = row.heads.front();
+    return !choice.tables.empty() &&
+           std::none_of(choice.tables.begin(), choice.tables.end(), [&](const std::string& id) {
+             return id == "plan-" + plan || feeds(plan, id);
+           });
+  });
+  if (table.rows.empty()) {
+    fail<ConfigError>("--compare: the rows cannot be paired in {}", fmt::join(choice.tables, ", "));
+  }
   return {table.id, {std::move(table)}};
 }
 

@@ -107,6 +107,11 @@ std::vector<TableSet> make_tables(const std::vector<Record>& records) {
           return of_methods ? method_table(pool, plan) : plan_table(pool, plan);
         },
         of_methods));
+    if (!of_methods) continue;
+    TableSet crossing = variants(
+        records, wanted, "plan-" + plan + "-crossing",
+        [&](const Pool& pool) { return crossing_table(pool, plan); }, of_methods);
+    if (!crossing.variants.front().rows.empty()) sets.push_back(std::move(crossing));
   }
   return sets;
 }

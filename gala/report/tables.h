@@ -39,6 +39,9 @@ Table rotation_table(const std::vector<Record>& records);
 bool compares_methods(const Pool& pool);
 /// For such a plan: error, forgetting, time and memory of every method, the best first.
 Table method_table(const Pool& pool, const std::string& plan);
+/// The same in small where such a plan has groups: methods down, groups across, errors alone. Without rows where it has
+/// none.
+Table crossing_table(const Pool& pool, const std::string& plan);
 /// Two rows beside each other, in every plan, group, loss and network that has both: means, the mean of their
 /// paired differences with an interval, and how likely chance alone makes it so large. Throws ConfigError where there
 /// is no such row, and where nothing can be paired.

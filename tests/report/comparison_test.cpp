@@ -1,6 +1,8 @@
 // Two rows of a store beside each other, in pairs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gala/base/error.h"
 #include "gala/report/tables.h"
 #include "tests/report/made_up.h"
@@ -68,6 +70,33 @@ TEST(Comparison, WhatDoesNotAdaptStandsBesideEveryLoss) {
   for (const Row& row : table.rows) {
     EXPECT_NEAR(row.cells[2].value, row.loss == "SHOT" ? -40.0 / 3 : -10, 1e-9);
   }
+}
+
+TEST(Crossing, HasGroupsAcross) {
+  std::vector<Record> records;
+  for (const char* group : {"One", "Two"}) {
+    for (const auto& [row, loss] :
+         {std::pair{"A", "shot"}, {"B", "entropy"}, {"C", "pseudo_label"}, {"Source", ""}}) {
+      Record record =
+          stream_run(row, "first", 0, {*group == 'O' ? 500 : 600, *row == 'B' ? 900 : 800}, loss);
+      record.labels.group = group;
+      record.key = run_key(record.spec, std::string(row) + group);
+      records.push_back(record);
+    }
+  }
+  const auto tables = make_tables(records);
+  const auto found = std::find_if(tables.begin(), tables.end(), [](const TableSet& set) {
+    return set.id == "plan-mine-crossing";
+  });
+  ASSERT_NE(found, tables.end());
+  const Table& table = found->variants.front();
+  ASSERT_EQ(table.columns.size(), 2U);
+  ASSERT_EQ(table.rows.size(), 4U);
+  EXPECT_EQ(table.heads, std::vector<std::string>{"Method"});
+  EXPECT_NEAR(table.rows[1].cells[0].value, 30, 1e-9);
+  EXPECT_NEAR(table.rows[1].cells[1].value, 25, 1e-9);
+  EXPECT_TRUE(table.rows[1].cells[0].best);
+  EXPECT_FALSE(table.rows[0].cells[0].best);
 }
 
 TEST(Comparison, SaysWhatCannotBeCompared) {
