@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
@@ -82,6 +82,10 @@ class Totals:
     # By layer: steps at which it moved by its whole update, and Σ |applied update|.
     chosen: list[int] = field(default_factory=list)
     path: list[float] = field(default_factory=list)
+
+    def copy(self) -> Totals:
+        """Return the same, to go back to."""
+        return replace(self, chosen=list(self.chosen), path=list(self.path))
 
     def count(self, record: StepRecord) -> list[float]:
         """Take in a step; the way that each layer went is returned."""

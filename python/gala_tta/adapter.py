@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -209,7 +208,7 @@ class Adapter(Loop):
     def __call__(self, images: Tensor) -> Tensor:
         """Answer images [N, ...] with logits [N, C], and adapt to them."""
         self._check_images(images)
-        before = copy.deepcopy(self.totals)
+        before = self.totals.copy()
         try:
             # Who only answers may be in inference mode; what adapts cannot be.
             with torch.inference_mode(False), self._runner.scope(images):

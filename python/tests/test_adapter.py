@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pathlib
+import sys
+import types
 
 import gala_tta as gala
 import pytest
@@ -363,3 +365,28 @@ def test_an_adapter_that_is_dropped_gives_the_module_back() -> None:
     del adapter
     assert_equal(copy_of(net), before)
     gala.Adapter(net, "tent").close()
+
+
+class FakeWriter:
+    """Takes what the tensorboard package would write."""
+
+    written: list[tuple[str, float, int]] = []  # noqa: RUF012
+
+    def __init__(self, folder: str) -> None:
+        self.written.clear()
+
+    def add_scalar(self, name: str, value: float, step: int) -> None:
+        self.written.append((name, value, step))
+
+
+def test_tensorboard_gets_losses_and_cosines(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("torch.utils.tensorboard")
+    module.SummaryWriter = FakeWriter  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    board = gala.callbacks.TensorBoard("nowhere")
+    with gala.Adapter(small_net(), "gala", callbacks=[board]) as adapter:
+        for images in batches(2):
+            adapter(images)
+        assert adapter.last is not None
+        assert ("gala/loss", adapter.last.loss, 2) in FakeWriter.written
+        assert ("cosine/3", adapter.last.cosine["3"], 2) in FakeWriter.written
