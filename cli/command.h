@@ -15,6 +15,7 @@ void add_inspect_command(CLI::App& program);
 void add_list_command(CLI::App& program);
 void add_report_command(CLI::App& program);
 void add_run_command(CLI::App& program);
+void add_store_command(CLI::App& program);
 void add_train_command(CLI::App& program);
 
 /// Exit code of a run that the user stopped, as shells report it.

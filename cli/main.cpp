@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
   gala::add_list_command(program);
   gala::add_report_command(program);
   gala::add_run_command(program);
+  gala::add_store_command(program);
   gala::add_train_command(program);
   try {
     program.parse(argc, argv);

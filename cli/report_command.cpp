@@ -50,6 +50,7 @@ void write_report(const ReportFlags& flags) {
     fail<ConfigError>("--rule {}: known are per_loss, per_dataset, training_domain and oracle",
                       flags.choice.rule);
   }
+  if (flags.choice.compare.size() == 1) fail<ConfigError>("--compare needs two rows");
   if (!flags.choice.compare.empty() &&
       (format == ReportFormat::kHtml || format == ReportFormat::kSvg)) {
     fail<ConfigError>("--compare needs --format md, latex, csv or json");
@@ -107,7 +108,7 @@ void add_report_command(CLI::App& program) {
       ->add_option("--compare", flags->choice.compare,
                    "not html, svg: only the paired differences of two rows, such as GALA and "
                    "\"All layers\"")
-      ->expected(2)
+      ->expected(1, 2)
       ->type_name("ROW ROW");
   command
       ->add_option("--chart", flags->choice.chart,

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "gala/base/error.h"
+#include "gala/base/spec.h"
 #include "gala/report/table_parts.h"
 
 namespace gala {
@@ -100,9 +101,9 @@ Row row_of(const Place& place, const Sides& sides, const Pairs& pairs, bool grou
   return row;
 }
 
-void fail_with_rows(const std::set<std::string>& known, const std::string& row) {
-  fail<ConfigError>("--compare {}: there is no such row (there are: {})", row,
-                    fmt::join(known, ", "));
+[[noreturn]] void fail_with_rows(const std::set<std::string>& known, const std::string& row) {
+  fail<ConfigError>("--compare: there is no row \"{}\"{}", row,
+                    suggestion(row, {known.begin(), known.end()}));
 }
 
 }  // namespace

@@ -51,6 +51,26 @@ TEST_F(Files, ReportKeepsItsStoreAndItsTrace) {
   refuses_all_ways("report t.jsonl", "t.jsonl", {"would overwrite what TRACE reads"});
 }
 
+TEST_F(Files, StoresAreMergedAndChecked) {
+  for (const char* seed : {"0", "1"}) {
+    const std::string only = fmt::format("--only row=Source --only seed={} --quiet", seed);
+    ASSERT_EQ(run(fmt::format("run plan.toml --store S{} {}", seed, only)).code, 0);
+  }
+  const std::string other = read("S1/records.jsonl");
+  const Ending ending = run("store merge S0 S1");
+  EXPECT_EQ(ending.code, 0) << ending.err;
+  EXPECT_CONTAINS(ending.out, "S1: ");
+  EXPECT_EQ(read("S1/records.jsonl"), other);
+  EXPECT_EQ(run("store check S0").code, 0);
+  write("S1/records.jsonl", other + "no record\n");
+  EXPECT_EQ(run("store check S1").code, 2);
+  refuses("store merge S0", {"the store to add to, and others"});
+  refuses("store chek S0", {"unknown action \"chek\"", "check"});
+  refuses("store merge S0 S0", {"into itself"});
+  refuses("store merge S0 nowhere", {"nowhere"});
+  refuses("store check", {"stores"});
+}
+
 TEST_F(Files, ReportsInAStoreAreReplaced) {
   ASSERT_EQ(run("run plan.toml --store S --only row=Source --only seed=0 --quiet").code, 0);
   write("S/report.html", "an older one");
