@@ -144,7 +144,7 @@ await test('tables sort, and what was not run stays at the end', async () => {
 
 await test('a table of methods is sorted as it comes, and again by time', async () => {
   const page = await open('plain');
-  const table = page.getByRole('region', {name: 'Plan methods_streams'}).locator('table');
+  const table = page.getByRole('region', {name: 'Plan methods_streams', exact: true}).locator('table');
   const heading = table.locator('th', {hasText: 'ms per image'});
   assert.equal(await heading.getAttribute('aria-sort'), null);
   await heading.locator('button').click();
