@@ -54,6 +54,10 @@ Answer Adapter::answer(const at::Tensor& images) {
   }
   BatchHealth health = look_at_rows(on_host);
   answer.predictions = health.predictions;
+  if (spread_) {
+    spread_->take(health.predictions);
+    model_.set_label_spread(spread_->value());
+  }
   if (health.not_finite > 0) {
     answer_again(answer, asked);
     health.not_finite = std::ssize(answer.from_source);
@@ -92,9 +96,10 @@ Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
   Frame& frame = runner_->run(images, first_of_batch ? PassKind::kAdapt : PassKind::kAdaptAgain,
                               {.captured = can_be_captured(), .in_pieces = in_pieces()});
   const bool counts = frame.facts.confident() >= 0;
-  StepRecord record = counts ? stepper_->move(frame.gradient_pointers, frame.facts.loss(),
-                                              frame.facts.sums(), frame.facts.probed())
-                             : stepper_->pause(frame.facts.loss());
+  StepRecord record =
+      counts ? stepper_->move(frame.gradient_pointers, frame.facts.loss(), frame.facts.sums(),
+                              frame.facts.probed(), independent(images))
+             : stepper_->pause(frame.facts.loss());
   record.step = totals_.steps + 1;
   record.batch = totals_.batches;
   record.confident = std::max<std::int64_t>(frame.facts.confident(), 0);
@@ -159,6 +164,7 @@ Adapter::Adapter(Model& model, const MethodOptions& options, AdapterSetup setup)
   parts_.selector->name_run(run_name());
   Fit found = fit(model, options, parts_, static_cast<bool>(setup.source_images));
   model.set_norm_mode(mode);
+  if (mode.kind == NormKind::kAdaptive) spread_ = std::make_unique<LabelSpread>(model.classes());
   options_.partition = found.granularity;
   options_.head = found.head ? HeadRule::kAdapt : HeadRule::kFreeze;
   std::vector<NamedTensor> named;
@@ -261,6 +267,11 @@ void Adapter::put_back(const std::vector<at::Tensor>& statistics) {
   for (std::size_t i = 0; i < statistics.size(); ++i) current[i].copy_(statistics[i]);
 }
 
+/// How many images drawn by themselves would say as much as these.
+double Adapter::independent(const at::Tensor& images) const {
+  return static_cast<double>(images.size(0)) / (spread_ ? spread_->value() : 1);
+}
+
 bool Adapter::adapts_now() const {
   return !stopped_ && !stepper_->idle() && (totals_.batches - 1) % options_.adapt_every == 0;
 }
@@ -282,6 +293,10 @@ void Adapter::reset() {
   stepper_->reset();
   for_each_part([](Part& part) { part.reset(); });
   guard_.forget(/*all=*/true);
+  if (spread_) {
+    spread_->reset();
+    model_.set_label_spread(1);
+  }
   healthy_ = source_;
   totals_ = {};
   totals_.chosen.assign(layers().size(), 0);

@@ -14,6 +14,7 @@
 #include "gala/method/probe.h"
 #include "gala/model/model.h"
 #include "gala/step/guard.h"
+#include "gala/step/label_spread.h"
 #include "gala/step/step_record.h"
 #include "gala/step/stepper.h"
 
@@ -143,6 +144,7 @@ class Adapter {
   void after_step(const StepRecord& record);
   at::Tensor predict(Frame& frame, const std::vector<StepRecord>& steps);
   void count(const StepRecord& record);
+  double independent(const at::Tensor& images) const;
   static BatchHealth look_at_rows(const at::Tensor& host_logits);
   static std::vector<std::int64_t> fill_in(Answer& answer, const at::Tensor& logits,
                                            const std::vector<std::int64_t>& numbers);
@@ -178,6 +180,7 @@ class Adapter {
   std::unique_ptr<SourceTeacher> anchor_;  ///< where the loss asks the source model
   std::vector<std::string> own_parts_;     ///< types of the parts that the options do not name
   Guard guard_;
+  std::unique_ptr<LabelSpread> spread_;  ///< where the norm mode asks for it
   std::optional<ParameterArena> arena_;
   std::unique_ptr<Stepper> stepper_;
   std::unique_ptr<PassRunner> runner_;

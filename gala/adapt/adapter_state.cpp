@@ -59,6 +59,7 @@ State Adapter::save() const {
   arena_->save(arena_->values(), "parameter/", state);
   StateArchive archive(*arena_, state);
   stepper_->remember(archive);
+  if (spread_) spread_->remember(archive);
   for_each_part([&](Part& part) { part.remember(archive); });
   std::size_t i = 0;
   for (const Buffer& buffer : model_.buffers()) {
@@ -121,6 +122,10 @@ void Adapter::put_in(const State& state) {
   }
   StateArchive archive(*arena_, state);
   stepper_->remember(archive);
+  if (spread_) {
+    spread_->remember(archive);
+    model_.set_label_spread(spread_->value());
+  }
   for_each_part([&](Part& part) { part.remember(archive); });
   std::size_t i = 0;
   for (Buffer& buffer : model_.buffers()) {

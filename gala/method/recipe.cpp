@@ -39,6 +39,15 @@ constexpr Setting kRoid[] = {
     kRoidLoss, kRoidSamples, kAffine, kAdam, kRoidView, {"after_step", "ensemble"}, kPrior, kBatch};
 constexpr Setting kCmf[] = {
     kRoidLoss, kRoidSamples, kAffine, kAdam, kRoidView, {"after_step", "kalman"}, kPrior, kBatch};
+// One setting for every stream. No number of it is the rate's or the batch size's: see PacedSelector and NormKind.
+constexpr Setting kAuto[] = {kRoidLoss,
+                             kRoidSamples,
+                             {"select", "paced"},
+                             {"optimizer", "adam:rate=0.001,beta1=0,beta2=0"},
+                             kRoidView,
+                             {"after_step", "kalman"},
+                             kPrior,
+                             {"norm", "adaptive"}};
 constexpr Setting kPalm[] = {
     {"loss", "entropy:below=0.4+consistency:form=cross_entropy,per_class=0.01,all=yes"},
     {"select", "palm"},
@@ -97,6 +106,9 @@ constexpr Setting kT3a[] = {kNothing, {"readout", "t3a"}, kSource};
 constexpr Setting kGala[] = {{"loss", "shot"}, {"select", "gala"}, kAdam, kBatch};
 
 constexpr Recipe kRecipes[] = {
+    {"auto",
+     "one setting for every stream: statistics as far as they moved, steps at a pace of their own",
+     kAuto},
     {"tent", "low entropy (Wang et al. 2021)", kTent},
     {"eta", "low entropy of sure and new images (Niu et al. 2022)", kEtaRecipe},
     {"eata", "ETA, and what mattered to the source is held back (Niu et al. 2022)", kEata},

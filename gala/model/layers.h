@@ -25,14 +25,6 @@ struct Convolution {
   at::Tensor forward(const at::Tensor& input) const;
 };
 
-/// What a norm layer must know about the pass it is in.
-struct NormPass {
-  NormMode mode;
-  bool update_statistics = true;
-  /// Only the first so many images make the batch's statistics (see batch_norm); undefined: all.
-  at::Tensor counted = {};
-};
-
 /// Batch normalisation over [N, C, H, W].
 struct BatchNorm {
   Parameter* scale = nullptr;

@@ -73,10 +73,13 @@ Model::Loan::Loan(Model& model)
     : model_(model), norm_mode_(model.norm_mode_), keeps_activations_(model.keeps_activations_) {
   model.check_not_lent();
   model.lent_ = true;
+  for (Buffer& buffer : model.buffers_) buffer.source = buffer.value.clone();
 }
 
 Model::Loan::~Loan() {
   for (Parameter& parameter : model_.parameters_) parameter.value = parameter.value.detach();
+  for (Buffer& buffer : model_.buffers_) buffer.source = at::Tensor();
+  model_.label_spread_ = at::Tensor();
   model_.norm_mode_ = norm_mode_;
   model_.keeps_activations_ = keeps_activations_;
   model_.lent_ = false;
@@ -86,6 +89,18 @@ void Model::check_not_lent() const {
   if (lent_) {
     fail("the {} is being adapted: end its adapter first, or take another model", spec_.name);
   }
+}
+
+void Model::set_label_spread(double spread) {
+  // In place: a captured pass reads it there.
+  if (!label_spread_.defined()) {
+    label_spread_ = at::ones({}, at::TensorOptions(at::kFloat).device(device()));
+  }
+  label_spread_.fill_(spread);
+}
+
+NormPass Model::norm_pass(bool update_statistics, const at::Tensor& counted) const {
+  return {norm_mode_, update_statistics, counted, label_spread_};
 }
 
 at::Device Model::device() const {

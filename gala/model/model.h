@@ -35,6 +35,7 @@ struct Parameter {
 struct Buffer {
   std::string name;
   at::Tensor value;
+  at::Tensor source = {};  ///< as the source had it, for norm mode `adaptive` while it is adapted
 };
 
 /// What a forward pass gives.
@@ -77,6 +78,8 @@ class Model {
 
   const NormMode& norm_mode() const { return norm_mode_; }
   void set_norm_mode(const NormMode& mode) { norm_mode_ = mode; }
+  /// How many images of the stream are worth one that is drawn by itself (LabelSpread), for norm mode `adaptive`.
+  void set_label_spread(double spread);
 
   Precision precision() const { return precision_; }
   void set_precision(Precision precision) { precision_ = precision; }
@@ -140,6 +143,8 @@ class Model {
   /// Throws Error unless the images are [N, 3, H, W] with N, H and W above 0.
   void check_images(const at::Tensor& images) const;
   void check_norm_epsilon(double epsilon) const;
+  /// What norm layers must know of a pass.
+  NormPass norm_pass(bool update_statistics, const at::Tensor& counted = {}) const;
 
   std::deque<Parameter> parameters_;
   std::deque<Buffer> buffers_;
@@ -150,6 +155,7 @@ class Model {
   std::int64_t classes_;
   Preprocessing preprocessing_;
   std::vector<std::string> class_names_;
+  at::Tensor label_spread_;  ///< float, no dimensions, on the device; undefined: 1
   Precision precision_ = Precision::kFloat32;
   at::MemoryFormat memory_format_ = at::MemoryFormat::Contiguous;
   bool keeps_activations_ = false;

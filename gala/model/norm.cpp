@@ -116,6 +116,51 @@ Statistics moved(const at::Tensor& input, at::Tensor& running_mean, at::Tensor& 
   return next;
 }
 
+at::Tensor mixed(const at::Tensor& from, const at::Tensor& to, const at::Tensor& share) {
+  return from + (to - from) * share;
+}
+
+/// The share of a batch in running statistics, by channel: 0 where it is not finite.
+at::Tensor share_of(const Statistics& batch, double size, const at::Tensor& spread) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor usable = at::isfinite(batch.mean).logical_and(at::isfinite(batch.variance));
+  const at::Tensor share = at::full_like(batch.mean, size);
+  return (spread.defined() ? share / spread : share).clamp_max(1) * usable;
+}
+
+/// How much of `current` is used in place of `source`.
+at::Tensor weight_of(const Statistics& current, const Statistics& source, double tolerance,
+                     double epsilon) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor wide = source.variance + epsilon;
+  const at::Tensor apart = (current.mean - source.mean).square() / wide;
+  const at::Tensor ratio = ((current.variance + epsilon) / wide).log();
+  const at::Tensor distance = (apart + ratio.square() * 0.5).mean();
+  return tolerance > 0 ? distance / (distance + tolerance) : at::ones_like(distance);
+}
+
+/// Takes the batch into the running statistics, and mixes those with the source's by their distance.
+Statistics adapted(const at::Tensor& input, at::Tensor& running_mean, at::Tensor& running_var,
+                   const NormMode& mode, double epsilon, bool update_statistics,
+                   const at::Tensor& counted, const NormSource& known) {
+  const Statistics running{running_mean.clone(), running_var.clone()};
+  const Statistics source = known.mean.defined() ? Statistics{known.mean, known.variance} : running;
+  const Statistics batch = of_batch(input, running_mean.scalar_type(), counted);
+  const at::Tensor share =
+      share_of(batch, static_cast<double>(input.size(0)) / mode.horizon, known.spread);
+  // What is not finite would stay so, also times 0.
+  const auto finite = [](const at::Tensor& all) { return at::nan_to_num(all, 0.0, 0.0, 0.0); };
+  const Statistics next{mixed(running.mean, finite(batch.mean), share),
+                        mixed(running.variance, finite(batch.variance), share)};
+  if (update_statistics) {
+    const at::NoGradGuard no_grad;
+    running_mean.copy_(next.mean);
+    running_var.copy_(next.variance);
+  }
+  const at::Tensor weight = weight_of(next, source, mode.tolerance, epsilon);
+  return {mixed(source.mean, next.mean, weight), mixed(source.variance, next.variance, weight)};
+}
+
 at::Tensor while_training(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                           at::Tensor& running_mean, at::Tensor& running_var, double momentum,
                           double epsilon) {
@@ -133,7 +178,7 @@ at::Tensor while_training(const at::Tensor& input, const at::Tensor& scale, cons
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
                       double epsilon, bool update_statistics, const NormEnd& end,
-                      const at::Tensor& counted) {
+                      const at::Tensor& counted, const NormSource& source) {
   switch (mode.kind) {
     case NormKind::kSource:
       return with_statistics(input, scale, shift, running_mean, running_var, epsilon, end);
@@ -160,6 +205,12 @@ at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at
       // Copies, since backward needs these values even if another batch passes before it.
       return with_statistics(input, scale, shift, running_mean.clone(), running_var.clone(),
                              epsilon, end);
+    case NormKind::kAdaptive:
+      return finished(normalised(input, scale, shift,
+                                 adapted(input, running_mean, running_var, mode, epsilon,
+                                         update_statistics, counted, source),
+                                 epsilon),
+                      end);
     case NormKind::kTraining:
       return finished(update_statistics ? while_training(input, scale, shift, running_mean,
                                                          running_var, mode.momentum, epsilon)

@@ -11,28 +11,40 @@ namespace gala {
 
 /// Whose statistics batch normalisation uses.
 enum class NormKind {
-  kSource,   ///< the running statistics of the weight file, never updated
-  kBatch,    ///< those of the batch at hand
-  kBlend,    ///< weight · batch + (1 - weight) · source; gradients flow through the batch part
-  kRunning,  ///< running statistics that follow the stream, once a batch; constants for the
-             ///< gradient unless it is asked for
-  kTraining  ///< batch statistics, running ones updated for later use; only while training
+  kSource,    ///< the running statistics of the weight file, never updated
+  kBatch,     ///< those of the batch at hand
+  kBlend,     ///< weight · batch + (1 - weight) · source; gradients flow through the batch part
+  kAdaptive,  ///< running statistics, and of them as much as they are far from the source's
+  kRunning,   ///< running statistics that follow the stream, once a batch; constants for the
+              ///< gradient unless it is asked for
+  kTraining   ///< batch statistics, running ones updated for later use; only while training
 };
 
 struct NormMode {
   NormKind kind = NormKind::kSource;
-  double weight = 0.5;    ///< of `blend`
-  double momentum = 0.1;  ///< of `running` and while training
-  bool gradient = false;  ///< of `running`
+  double weight = 0.5;     ///< of `blend`
+  double momentum = 0.1;   ///< of `running` and while training
+  bool gradient = false;   ///< of `running`
+  double horizon = 200;    ///< of `adaptive`
+  double tolerance = 0.1;  ///< of `adaptive`
 
-  /// "source", "batch", "blend:weight=0.3", "running:momentum=0.05,gradient=yes"; shares are from 0 to 1. Throws
+  /// "source", "batch", "blend:weight=0.3", "running:momentum=0.05,gradient=yes", "adaptive:tolerance=0.1"; shares are from 0 to 1. Throws
   /// ConfigError, for `training` too: that mode is the trainer's and not a user's choice.
   static NormMode parse(std::string_view text);
   std::string to_string() const;
   /// True when the statistics change while the network answers.
   bool keeps_statistics() const {
-    return kind == NormKind::kRunning || kind == NormKind::kTraining;
+    return kind == NormKind::kRunning || kind == NormKind::kAdaptive || kind == NormKind::kTraining;
   }
+};
+
+/// What a norm layer must know about the pass it is in.
+struct NormPass {
+  NormMode mode;
+  bool update_statistics = true;
+  /// Only the first so many images make the batch's statistics (see batch_norm); undefined: all.
+  at::Tensor counted = {};
+  at::Tensor spread = {};  ///< see NormSource
 };
 
 /// What follows a norm layer at once, so that one pass over the maps can do it all: relu(norm(x) + added),
@@ -40,6 +52,14 @@ struct NormMode {
 struct NormEnd {
   bool relu = false;
   at::Tensor added = {};  ///< of the maps' shape, or undefined
+};
+
+/// What `adaptive` needs to know beside the running statistics.
+struct NormSource {
+  at::Tensor mean, variance;  ///< the source's own; undefined: the running ones are
+  /// How many images of the stream are worth one that is drawn by itself (LabelSpread): float, no dimensions,
+  /// on the device. Undefined: 1.
+  at::Tensor spread = {};
 };
 
 /// The modes a user may name, with their options.
@@ -52,11 +72,18 @@ std::vector<MethodInfo> describe_norm_modes();
 /// batch there is no variance, and only `running_mean` moves. With `running`, a channel whose batch
 /// statistics are not finite keeps those it had. With `gradient`, where they move, gradients flow through the
 /// batch's share of them, and the variance is the biased one: the robust normalisation of RoTTA (Yuan et al. 2023).
-/// `counted`, where defined, is a number (int64, no dimensions, on the device): `batch` and `blend` take their
+///
+/// `adaptive`: running statistics take a batch of N images in by a share a = min(1, N / (horizon · spread)) and are used
+/// at once; gradients flow through that share. A layer uses w of them and 1 - w of the source's,
+///   w = T / (T + tolerance),  T = mean over channels of (μ - μ_s)² / σ_s² + ½ ln²(σ² / σ_s²),
+/// so that statistics that moved little, as on clean images, are hardly used, whatever their noise; w counts as a
+/// constant for the gradient. `source` is for it alone.
+///
+/// `counted`, where defined, is a number (int64, no dimensions, on the device): `batch`, `blend` and `adaptive` take their
 /// statistics from the first so many images alone.
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
                       double epsilon, bool update_statistics, const NormEnd& end = {},
-                      const at::Tensor& counted = {});
+                      const at::Tensor& counted = {}, const NormSource& source = {});
 
 }  // namespace gala

@@ -24,6 +24,18 @@ struct RunningOptions {
   }
 };
 
+struct AdaptiveOptions {
+  double horizon = NormMode{}.horizon;
+  double tolerance = NormMode{}.tolerance;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("horizon", &AdaptiveOptions::horizon,
+           "images that the statistics reach back, where neighbours are not alike");
+    option("tolerance", &AdaptiveOptions::tolerance,
+           "distance from the source's statistics at which half of them is used");
+  }
+};
+
 /// The same as long as nobody asks for more: what was written before stays as it is.
 struct MomentumOptions {
   double momentum = NormMode{}.momentum;
@@ -61,9 +73,21 @@ NormMode NormMode::parse(std::string_view text) {
     const auto options = parse_options<RunningOptions>(spec, kWhat);
     mode.momentum = checked_share(spec, "momentum", options.momentum);
     mode.gradient = options.gradient;
+  } else if (spec.name == "adaptive") {
+    mode.kind = NormKind::kAdaptive;
+    const auto options = parse_options<AdaptiveOptions>(spec, kWhat);
+    if (!(options.horizon >= 1)) {
+      fail<ConfigError>("{} adaptive: horizon must be at least 1, not {}", kWhat, options.horizon);
+    }
+    if (!(options.tolerance >= 0)) {
+      fail<ConfigError>("{} adaptive: tolerance must not be negative, not {}", kWhat,
+                        options.tolerance);
+    }
+    mode.horizon = options.horizon;
+    mode.tolerance = options.tolerance;
   } else {
     fail<ConfigError>("unknown {} \"{}\"{}", kWhat, spec.name,
-                      suggestion(spec.name, {"source", "batch", "blend", "running"}));
+                      suggestion(spec.name, {"source", "batch", "blend", "running", "adaptive"}));
   }
   return mode;
 }
@@ -80,6 +104,8 @@ std::string NormMode::to_string() const {
       return (gradient ? options_to_spec("running", RunningOptions{momentum, gradient})
                        : options_to_spec("running", MomentumOptions{momentum}))
           .to_string();
+    case NormKind::kAdaptive:
+      return options_to_spec("adaptive", AdaptiveOptions{horizon, tolerance}).to_string();
     case NormKind::kTraining:
       return options_to_spec("training", MomentumOptions{momentum}).to_string();
   }
@@ -91,7 +117,9 @@ std::vector<MethodInfo> describe_norm_modes() {
           {"batch", "the statistics of the batch at hand", {}},
           {"blend", "a mixture of batch and source statistics", describe_options<BlendOptions>()},
           {"running", "running statistics that follow the stream, once a batch",
-           describe_options<RunningOptions>()}};
+           describe_options<RunningOptions>()},
+          {"adaptive", "running statistics, and of them as much as they are far from the source's",
+           describe_options<AdaptiveOptions>()}};
 }
 
 }  // namespace gala

@@ -42,6 +42,36 @@ class PalmSelector : public ProbedSelector {
   Options options_;
 };
 
+/// PALM's layers at a pace that neither the optimizer's rate nor the size of batches sets: every number of a layer
+/// moves by `step` times the layer's weight, where the rule moves each by its rate (a new Adam at every
+/// step, `adam:beta1=0,beta2=0`), and by less where a gradient is of fewer than `images` independent images.
+class PacedSelector : public ProbedSelector {
+ public:
+  struct Options {
+    double step = 0.0005;
+    double images = 64;
+    double most = 0;
+    double threshold = PalmSelector::Options{}.threshold;
+    double temperature = PalmSelector::Options{}.temperature;
+    double keep = PalmSelector::Options{}.keep;
+    template <class Visitor>
+    static void visit(Visitor&& option) {
+      option("step", &Options::step, "how far a number moves at a weight of 1, whatever the rate");
+      option("images", &Options::images, "independent images that are enough for a whole step");
+      option("most", &Options::most, "largest weight of a layer; 0: any");
+      option("threshold", &Options::threshold, "palm's: largest |g|1 of a layer that may move");
+      option("temperature", &Options::temperature, "palm's");
+      option("keep", &Options::keep, "palm's: share of the moving sensitivity that stays");
+    }
+  };
+  explicit PacedSelector(const Options& options);
+  Spec probe() const override;
+  std::vector<double> select(const Proposal& proposal) override;
+
+ private:
+  Options options_;
+};
+
 /// LAW (Park et al. 2024): the weight of a layer is (f - min f) / (max f - min f) to the power of
 /// `power`, where f is the root of the mean of g², summed over all steps so far, of the cross-entropy against
 /// the network's own labels: an estimate of its Fisher information. The published

@@ -36,6 +36,7 @@ constexpr Entry kSelectors[] = {
     line<NormAffineSelector>("norm_affine", "scale and shift of norm layers (with entropy: Tent)"),
     line<PalmSelector>("palm",
                        "layers that an unsure answer hardly moves, by how unsteady they are"),
+    line<PacedSelector>("paced", "palm's layers, whose steps neither rate nor batch size sets"),
     line<LawSelector>("law", "layers by their Fisher information so far"),
 };
 

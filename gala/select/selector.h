@@ -28,6 +28,7 @@ struct Proposal {
   GradientPointers gradients;
   Workspace& workspace;
   std::span<const double> probed = {};  ///< by layer: what the selector's probe found
+  double images = 0;  ///< how many independent images the gradient is of; 0: nobody says
 };
 
 /// Decides how far each layer moves at a step.

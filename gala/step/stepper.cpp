@@ -49,7 +49,7 @@ void Stepper::measure(GradientPointers gradients, const float* loss, double* tab
 }
 
 StepRecord Stepper::move(GradientPointers gradients, double loss, std::span<const LayerSums> sums,
-                         std::span<const double> probed) {
+                         std::span<const double> probed, double images) {
   StepRecord record;
   record.step = clock_.step;
   record.window_step = clock_.window_step;
@@ -62,7 +62,7 @@ StepRecord Stepper::move(GradientPointers gradients, double loss, std::span<cons
   Stopwatch watch;
   const std::vector<double> weights =
       selector_->select({layers_, sums, clock_, optimizer_->learning_rate(), layout_, gradients,
-                         *workspace_, probed});
+                         *workspace_, probed, images});
   check_weights(weights, layers_.size());
   record.times.select = watch.lap();
   optimizer_->apply(gradients, displacement_->view(), weights);
