@@ -1,11 +1,11 @@
-"""What only a GPU can show: equality with the CPU, capture, and the time of a ResNet-50 step. Prints JSON.
+"""What only a GPU can show: equality with the CPU, capture, the time of a step. Prints JSON.
 
     python python/tests/gpu_trial.py [--repeats N] [--out FILE]
 
-Ends with 1, and says why on stderr, where something differs, a pass is not captured that could be, or a
-step of ResNet-50 is not three times as fast as the plain one. Not a test of pytest's: it wants a GPU of
-its own. `--dry` goes through all of it on the CPU, with a small network, where nothing is captured or
-fast: it shows that the script itself is sound.
+Ends with 1, and says why on stderr, where something differs, a pass is not captured that could be,
+or a step of ResNet-50 is not three times as fast as the plain one. Not a test of pytest's: it wants
+a GPU of its own. `--dry` goes through all of it on the CPU, with a small network, where nothing is
+captured or fast: it shows that the script itself is sound.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class Asking(nn.Module):
 
 
 def stubborn() -> dict[str, Any]:
-    """Adapt what cannot be captured: it says so, answers as without capture, and holds no more memory."""
+    """Adapt what cannot be captured: it says so, answers all the same, and holds no more memory."""
     answers, held, problem = [], [], ""
     images = stream(1)[0].to(DEVICE)
     for capture in (False, True):
@@ -194,7 +194,9 @@ def stubborn() -> dict[str, Any]:
     return {
         "problem": problem,
         "logits": float((answers[0] - answers[1]).abs().max()),
-        "bytes_grown": [after - before for before, after in zip(held[::2], held[1::2], strict=True)],
+        "bytes_grown": [
+            after - before for before, after in zip(held[::2], held[1::2], strict=True)
+        ],
     }
 
 
@@ -311,7 +313,8 @@ def gpu_problems(found: dict[str, Any]) -> list[str]:
         wrong.append(f"plain / captured {found['timing']['plain_over_captured']:.2f}")
     if not found["stubborn"]["problem"]:
         wrong.append("a module that asks the GPU for a number was captured")
-    if any(grown > 0 for grown in found["stubborn"]["bytes_grown"]):
+    # One more tensor of a batch's images for each batch would be 8 MB.
+    if any(grown > 1 << 20 for grown in found["stubborn"]["bytes_grown"]):
         wrong.append(f"memory grows: {found['stubborn']['bytes_grown']}")
     return wrong
 
