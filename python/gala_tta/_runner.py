@@ -135,8 +135,8 @@ class Runner:
         # memory that other streams have used would never be free again.
         device = self._passes.arena.device.index
         with suppress(RuntimeError, AttributeError):  # it ended as it should
-            torch._C._cuda_endAllocateToPool(device, self._pool)  # type: ignore[attr-defined]
-            torch._C._cuda_releasePool(device, self._pool)  # type: ignore[attr-defined]
+            torch._C._cuda_endAllocateToPool(device, self._pool)
+            torch._C._cuda_releasePool(device, self._pool)
 
     def _replayed(self, captured: _Graph, images: Tensor) -> Frame:
         held = captured.frame
