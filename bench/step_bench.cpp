@@ -277,23 +277,28 @@ Setting make_setting(const std::string& device) {
     what.precision = precision;
     return what;
   };
+  const auto and_exported = [](std::vector<Case> cases, const char* precision) {
+    if (const char* file = std::getenv("GALA_BENCH_EXPORTED")) {
+      cases.push_back(
+          {"exported", fmt::format("exported:path={}", file), 32, 224, "source", precision});
+    }
+    return cases;
+  };
   if (device == "cpu") {
-    return {at::kCPU, {with(resnet18, 32, "float32"), with(resnet18, 1, "float32")}};
+    return {at::kCPU,
+            and_exported({with(resnet18, 32, "float32"), with(resnet18, 1, "float32")}, "float32")};
   }
   if (device != "cuda") fail("the device must be cpu or cuda, not {}", device);
   if (!at::globalContext().hasCUDA()) fail("there is no CUDA device here");
   at::globalContext().setBenchmarkCuDNN(true);
-  std::vector<Case> cases = {resnet18,
-                             with(resnet18, 1, "tf32"),
-                             resnet50,
-                             with(resnet50, 1, "tf32"),
-                             wide,
-                             with(wide, 200, "bf16"),
-                             with(wide, 1, "tf32")};
-  if (const char* file = std::getenv("GALA_BENCH_EXPORTED")) {
-    cases.push_back({"exported", fmt::format("exported:path={}", file), 32, 224, "source", "tf32"});
-  }
-  return {at::Device(at::kCUDA, 0), cases};
+  const std::vector<Case> cases = {resnet18,
+                                   with(resnet18, 1, "tf32"),
+                                   resnet50,
+                                   with(resnet50, 1, "tf32"),
+                                   wide,
+                                   with(wide, 200, "bf16"),
+                                   with(wide, 1, "tf32")};
+  return {at::Device(at::kCUDA, 0), and_exported(cases, "tf32")};
 }
 
 /// Writes what plain_step.py needs to check that it takes the same steps.

@@ -16,6 +16,7 @@
 #include "cli/run_report.h"
 #include "cli/text.h"
 #include "gala/base/interrupt.h"
+#include "gala/protocol/other_weights.h"
 #include "gala/protocol/runner.h"
 
 namespace gala {
@@ -161,6 +162,11 @@ void warn_of_runs(const RunFlags& flags, const OpenedPlan& opened) {
                      "were made for another",
                      count),
          flags.quiet);
+  }
+  if (opened.store) {
+    for (const std::string& sentence : other_weights(opened.runs, opened.store->records())) {
+      warn(sentence, flags.quiet);
+    }
   }
   std::set<std::string> warnings;
   for (const ReadyRun* run : opened.to_do) {

@@ -319,6 +319,36 @@ class Odd(nn.Module):
         return self.fc(x.clamp(min=-3) + torch.var(x, dim=1, keepdim=True))
 
 
+class Shortcuts(nn.Module):
+    """Sums behind norms: three that one pass over the maps can do, and others that it must not."""
+
+    def __init__(self):
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv2d(3 if i == 0 else 6, 6, 3, 1, 1, bias=False) for i in range(8)])
+        self.norms = nn.ModuleList([nn.BatchNorm2d(6) for _ in range(8)])
+        self.maxpool = nn.MaxPool2d(3, 2, 1)
+        self.other_pool = nn.MaxPool2d(3, 2, 1, ceil_mode=True)
+        self.fc = nn.Linear(6, CLASSES)
+
+    def forward(self, x):
+        def branch(i, x):
+            return self.norms[i](self.convs[i](x))
+
+        x = self.other_pool(self.maxpool(F.relu(branch(0, x))))
+        x = F.relu(branch(1, x) + branch(2, x))  # joined: either could wait
+        y = branch(3, x)
+        y += x  # joined, without a relu
+        z = torch.add(branch(4, y), y, alpha=0.5) * 0.75
+        kept = z * 1
+        z += branch(5, kept)  # what is written to is not the norm's
+        z = z + self.norms[6](z).mean((2, 3), keepdim=True)  # another size
+        w = self.convs[7](z)
+        seen_twice = self.norms[7](w)
+        z = F.relu(seen_twice + z) + seen_twice.tanh() + w
+        z = F.relu(z + branch(6, z))  # joined, the norm being the second
+        return self.fc(z.mean((2, 3)))
+
+
 NETWORKS = {
     "resnet": ResNet,
     "mobilenet": MobileNet,
@@ -328,6 +358,7 @@ NETWORKS = {
     "swin": Swin,
     "group_resnet": lambda: ResNet(lambda channels: nn.GroupNorm(4, channels)),
     "odd": Odd,
+    "shortcuts": Shortcuts,
 }
 
 

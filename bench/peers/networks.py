@@ -114,6 +114,11 @@ def make(name):
     raise ValueError(name)
 
 
+def resnet18():
+    """For tools/export_model.py."""
+    return make("resnet18")
+
+
 def use_batch_statistics(model):
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):

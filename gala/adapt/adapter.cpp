@@ -93,8 +93,9 @@ Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
                       std::max(looks, parts_.loss->needs().looks));
   }
   const std::vector<at::Tensor> statistics = copy_statistics();
-  Frame& frame = runner_->run(images, first_of_batch ? PassKind::kAdapt : PassKind::kAdaptAgain,
-                              {.captured = can_be_captured(), .in_pieces = in_pieces()});
+  Frame& frame = runner_->run(
+      images, first_of_batch ? PassKind::kAdapt : PassKind::kAdaptAgain,
+      {.captured = can_be_captured(), .in_pieces = in_pieces(), .chooses = teacher_chooses()});
   const bool counts = frame.facts.confident() >= 0;
   StepRecord record =
       counts ? stepper_->move(frame.gradient_pointers, frame.facts.loss(), frame.facts.sums(),

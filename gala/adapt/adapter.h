@@ -122,6 +122,8 @@ class Adapter {
   void leave_for_look(Frame& frame, Weighed weighed, WorkQueue& queue);
   void look(Frame& frame, std::int64_t room);
   void come_back(Frame& frame, WorkQueue& queue);
+  bool counts_images() const;
+  bool teacher_chooses() const;
   bool in_pieces() const;
   void lend_gradients(const at::Tensor& sums);
   void take_gradients(Frame& frame);
@@ -137,6 +139,7 @@ class Adapter {
   Output ask_student(Frame& frame, PassKind kind);
   at::Tensor look_by_view(const at::Tensor& images);
   void ask_teacher(Frame& frame, bool adapting);
+  void settle_answer(Frame& frame) const;
   bool can_be_captured() const;
   void attach_parts(const std::vector<Parameter*>& slots, const SourceImages& images);
   Frame& adapt_to(const at::Tensor& images, std::vector<StepRecord>& steps);

@@ -44,7 +44,8 @@ void Adapter::pass(Frame& frame, PassKind kind, WorkQueue& queue) {
   measure(frame, aim, probed, queue);
 }
 
-// Where only images that count are looked at again, the host must know their number before it can queue that look. Such a
+// Where only images that count are looked at again, the host must know their number before it can queue that look; where
+// a teacher looks at the images only when it is unsure of them, the host must know whether. Such a
 // pass has three pieces: up to that number; the look, the objective and its way back to the student's answer; the way
 // back through the student.
 
@@ -59,12 +60,24 @@ void Adapter::leave_for_look(Frame& frame, Weighed weighed, WorkQueue& queue) {
   const c10::NoGradGuard no_grad;
   pieces.gate = at::zeros({}, pieces.sums.options());
   pieces.terms = {at::zeros_like(pieces.gate), at::zeros_like(pieces.gate)};
+  if (teacher_chooses()) {
+    pieces.weighed.number = parts_.teacher->choice(frame.images);
+    const std::int64_t images = frame.images.size(0);
+    frame.taught = {
+        .features = at::zeros({images, frame.output.features.size(1)}, pieces.sums.options()),
+        .logits = at::zeros({images, model_.classes()}, pieces.sums.options())};
+  }
   frame.facts.note_number(pieces.weighed.number, queue);
 }
 
 void Adapter::look(Frame& frame, std::int64_t room) {
   const c10::AutoGradMode with_gradients(true);
   Pieces& pieces = frame.pieces;
+  if (teacher_chooses()) {
+    const Output taught = parts_.teacher->answer_by(frame.images, /*looking=*/room > 0);
+    frame.taught.logits.copy_(taught.logits);
+    frame.taught.features.copy_(taught.features);
+  }
   lend_gradients(pieces.sums);
   const Output student{.features = frame.output.features.detach(), .logits = pieces.student};
   Objective aim = objective(frame, student, pieces.weighed, room);
@@ -80,6 +93,7 @@ void Adapter::look(Frame& frame, std::int64_t room) {
 void Adapter::come_back(Frame& frame, WorkQueue& queue) {
   const c10::AutoGradMode with_gradients(true);
   const Pieces& pieces = frame.pieces;
+  if (teacher_chooses()) settle_answer(frame);
   queue.mark(2);
   lend_gradients(pieces.sums);
   frame.output.logits.backward(pieces.student.grad());
@@ -143,8 +157,14 @@ void Adapter::ask_teacher(Frame& frame, bool adapting) {
   if (adapting && anchor_) frame.anchored = anchor_->answer(frame.images, adapting);
   if (!parts_.teacher) return;
   if (!adapting && options_.answer == AnswerWith::kStudent) return;
+  if (adapting && teacher_chooses()) return;  // it is asked when its choice is known
   frame.taught = parts_.teacher->answer(frame.images, adapting);
   if (!frame.output.logits.defined()) frame.output = frame.taught;
+  settle_answer(frame);
+}
+
+/// The logits that answer, where there is a teacher.
+void Adapter::settle_answer(Frame& frame) const {
   if (options_.answer == AnswerWith::kTeacher) frame.logits = frame.taught.logits;
   if (options_.answer == AnswerWith::kSum) {
     frame.logits = frame.output.logits.detach() + frame.taught.logits;
@@ -240,18 +260,30 @@ at::Tensor Adapter::probe(const Frame& frame) {
   return probe_->look(*arena_, Gradients::take(*arena_));
 }
 
-/// Whether only images that count are looked at again, once a step.
+/// Whether only images that count are looked at again.
+bool Adapter::counts_images() const {
+  return parts_.samples &&
+         (parts_.samples->looks_again() || parts_.loss->needs().view == SecondLook::kCounted);
+}
+
+/// Whether the teacher decides in the middle of a pass how it looks at the images. A part of the user's own may ask for
+/// gradients that do not come through the logits.
+bool Adapter::teacher_chooses() const {
+  return parts_.teacher && parts_.teacher->looks() > 0 && !parts_.perturb && !counts_images() &&
+         own_parts_.empty();
+}
+
+/// Whether the host must know something once in the middle of a pass.
 bool Adapter::in_pieces() const {
+  if (teacher_chooses()) return true;
   if (!parts_.samples || parts_.perturb) return false;
   return parts_.samples->looks_again() != (parts_.loss->needs().view == SecondLook::kCounted);
 }
 
 /// False where a part looks at its own values on the way.
 bool Adapter::can_be_captured() const {
-  const bool counts_images = parts_.samples && (parts_.samples->looks_again() ||
-                                                parts_.loss->needs().view == SecondLook::kCounted);
-  return stepper_->can_be_captured() && (!counts_images || in_pieces()) &&
-         !(parts_.teacher && parts_.teacher->looks() > 0);
+  const bool asks = counts_images() || (parts_.teacher && parts_.teacher->looks() > 0);
+  return stepper_->can_be_captured() && (!asks || in_pieces());
 }
 
 }  // namespace gala

@@ -56,7 +56,7 @@ Frame& PassRunner::run(const at::Tensor& images, PassKind kind, Way way) {
     const Uncaptured uncaptured;
     pass_.begin(frame, kind, *queue_);
   }
-  if (way.in_pieces) go_on(frame, captures());
+  if (way.in_pieces) go_on(frame, captures(), way.chooses);
   frame.output.logits = frame.output.logits.detach();
   frame.output.features = frame.output.features.detach();
   frame.logits = frame.logits.detach();
@@ -73,11 +73,12 @@ std::int64_t PassRunner::room_for(std::int64_t number, const at::Tensor& all) {
   return std::min(std::max<std::int64_t>((number + kSteps - 1) / kSteps, 1) * kSteps, all.size(0));
 }
 
-/// The middle piece and the last. A look is captured when as many images come a second time; it must not
+/// The middle piece and the last. A look is captured when as many images, or the same choice, come a second time; it must not
 /// overwrite what the first piece left for the last, so it has a room of its own.
-void PassRunner::go_on(Frame& frame, bool captures) {
+void PassRunner::go_on(Frame& frame, bool captures, bool chooses) {
   queue_->wait();
-  const std::int64_t room = room_for(frame.facts.number(), frame.images);
+  const std::int64_t number = frame.facts.number();
+  const std::int64_t room = chooses ? number : room_for(number, frame.images);
   Pieces::Look& look = frame.pieces.looks[room];
   if (frame.work && captures && !look.work && look.seen++ > 0) {
     try {

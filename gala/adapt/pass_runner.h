@@ -49,8 +49,8 @@ class Frames {
 class PassRunner {
  public:
   /// Queues a pass over the images of a frame, and marks the ends of its phases on the queue. A pass in pieces
-  /// begins by noting a number of images that must be looked at again (Facts::note_number); the host waits
-  /// for it, asks for the look with room for so many, and then for the end. Else there is the begin alone.
+  /// begins by noting a number (Facts::note_number): of images that must be looked at again, or a choice; the host waits
+  /// for it, asks for the look with room for so many, or with that choice, and then for the end. Else there is the begin alone.
   struct Pass {
     std::function<void(Frame& frame, PassKind kind, WorkQueue& queue)> begin;
     std::function<void(Frame& frame, std::int64_t room)> look = {};
@@ -60,6 +60,7 @@ class PassRunner {
   struct Way {
     bool captured = true;  ///< where the device can, and shapes repeat
     bool in_pieces = false;
+    bool chooses = false;  ///< in pieces: the number is a choice
   };
 
   struct Options {
@@ -94,7 +95,7 @@ class PassRunner {
 
  private:
   void capture(Frame& frame, PassKind kind, bool in_pieces);
-  void go_on(Frame& frame, bool captures);
+  void go_on(Frame& frame, bool captures, bool chooses);
 
   Model& model_;
   const ParameterArena& arena_;

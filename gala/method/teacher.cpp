@@ -90,14 +90,23 @@ void MeanTeacher::attach(const Site& site) {
   values_ = source_.clone();
 }
 
-Output MeanTeacher::answer(const at::Tensor& images, bool adapting) {
+at::Tensor MeanTeacher::choice(const at::Tensor& images) {
   const c10::NoGradGuard no_grad;
-  const bool looks = adapting && options_.views > 0 &&
-                     at::softmax(answer_with(source_, images, /*follow=*/false).logits, 1)
-                             .amax(1)
-                             .mean()
-                             .item<double>() < options_.below;
-  if (!looks) return answer_with(values_, images, /*follow=*/adapting);
+  const at::Tensor source = answer_with(source_, images, /*follow=*/false).logits;
+  const at::Tensor sure = at::softmax(source, 1).amax(1).mean();
+  return sure.to(at::kDouble).lt(options_.below).to(at::kLong);
+}
+
+Output MeanTeacher::answer(const at::Tensor& images, bool adapting) {
+  if (adapting && options_.views > 0) {
+    return answer_by(images, choice(images).item<std::int64_t>() != 0);
+  }
+  return answer_with(values_, images, /*follow=*/adapting);
+}
+
+Output MeanTeacher::answer_by(const at::Tensor& images, bool looking) {
+  const c10::NoGradGuard no_grad;
+  if (!looking) return answer_with(values_, images, /*follow=*/true);
   Output mean;
   for (int view = 0; view < options_.views; ++view) {
     const Output one = answer_with(values_, site_->view->look(images, view), /*follow=*/view == 0);

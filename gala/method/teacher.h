@@ -37,8 +37,14 @@ class Teacher : public Part {
   virtual Output answer(const at::Tensor& images, bool adapting) = 0;
   /// Learns from the student after a step.
   virtual void follow() {}
-  /// How often it looks at the images by the view; then its answer cannot be captured.
+  /// How often it looks at the images by the view, in a step.
   virtual int looks() const { return 0; }
+  /// Where it looks: whether at these images, as a number on their device (int64, no dimensions; 0: it does not).
+  virtual at::Tensor choice(const at::Tensor&) { return {}; }
+  /// Its answer in a step, once that is known. `answer` in a step is both.
+  virtual Output answer_by(const at::Tensor& images, bool /*looking*/) {
+    return answer(images, true);
+  }
   /// The running statistics it moves, in place.
   virtual std::vector<at::Tensor> statistics() const { return {}; }
 };
@@ -98,6 +104,8 @@ class MeanTeacher : public SourceTeacher {
   Output answer(const at::Tensor& images, bool adapting) override;
   void follow() override;
   int looks() const override { return static_cast<int>(options_.views); }
+  at::Tensor choice(const at::Tensor& images) override;
+  Output answer_by(const at::Tensor& images, bool looking) override;
   void reset() override;
   void remember(StateArchive& archive) override;
 

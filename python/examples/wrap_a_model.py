@@ -8,14 +8,17 @@ import torch
 
 
 def make_model() -> torch.nn.Module:
-    """Return torchvision's ResNet-18; where there is no torchvision, the same network of ours."""
+    """Return torchvision's ResNet-18; where torchvision does not load, the same network of ours."""
     try:
+        # Each torchvision fits one build of torch: beside another it ends in a RuntimeError.
         from torchvision.models import resnet18  # weights="DEFAULT" for trained ones
-    except (ImportError, RuntimeError):
+    except (ImportError, RuntimeError) as problem:
+        print(f"a ResNet-18 of our own, without torchvision ({problem})")
         sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench" / "peers"))
         import networks
 
         return networks.make("resnet18")
+    print("torchvision's ResNet-18")
     return resnet18()
 
 

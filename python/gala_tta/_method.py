@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,10 +29,29 @@ from gala_tta._stores import STORES, Store
 from gala_tta._teachers import TEACHERS, SourceTeacher
 from gala_tta._views import VIEWS, View
 
-__all__ = ["Error", "LossFunction", "Method", "OwnSelector", "SourceImages"]
+__all__ = ["Error", "LossFunction", "Method", "OwnSelector", "SourceImages", "checked"]
 
 LossFunction = Callable[..., Tensor]
 SourceImages = Iterable[Tensor]
+
+
+def checked(images: SourceImages | None) -> SourceImages | None:
+    """Return the source's images, each batch looked at before anybody learns from it."""
+    if images is None:
+        return None
+    if isinstance(images, Tensor | str) or not isinstance(images, Iterable):
+        fail(f"source_data takes batches of images, not {type(images).__name__}")
+
+    def batches() -> Iterator[Tensor]:
+        for batch in images:
+            if not isinstance(batch, Tensor) or batch.dim() < 2:
+                fail(
+                    f"source_data must give tensors [N, ...] of images, not "
+                    f"{type(batch).__name__}: labels are left out"
+                )
+            yield batch
+
+    return batches()
 
 
 class OwnSelector(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,10 @@ from gala_tta._pass import Frame, Kind, Passes
 
 # Shapes beyond these are never captured: each graph holds memory.
 _MOST_GRAPHS = 8
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 @dataclass
@@ -95,20 +99,25 @@ class Runner:
             try:
                 self._graphs[key] = self._captured(images, kind)
             except Exception as error:  # whatever the user's module does not allow
-                self.problem = str(error).partition("\n")[0] or type(error).__name__
-                self._capture = False
-                self._graphs.clear()
+                self.problem = self.problem or _first_line(error)
+            if self.problem:
+                self._give_up()
                 return self._passes.run(images, kind)
         return self._replayed(self._graphs[key], images)
 
     def _captured(self, images: Tensor, kind: Kind) -> _Graph:
         still = torch.empty_like(images).copy_(images)
         graph = torch.cuda.CUDAGraph()
+        if self._pool is None:
+            self._pool = torch.cuda.graph_pool_handle()
         with torch.cuda.graph(
             graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
         ):
-            frame = self._passes.run(still, kind)
-        self._pool = graph.pool()
+            try:
+                frame = self._passes.run(still, kind)
+            except Exception as error:
+                self.problem = _first_line(error)  # the end of the capture says less
+                raise
         addresses = [0 if each is None else each.data_ptr() for each in frame.gradients]
         # What autograd needed is in the graph; its nodes are not needed any more.
         for output in (frame.output, frame.taught, frame.anchored):
@@ -117,6 +126,17 @@ class Runner:
                 output.features = None if output.features is None else output.features.detach()
         frame.logits = frame.logits.detach()
         return _Graph(graph, frame, addresses)
+
+    def _give_up(self) -> None:
+        """Capture nothing more, and forget what was."""
+        self._capture = False
+        self._graphs.clear()
+        # A capture that was broken off on the GPU leaves PyTorch's allocator waiting for its end:
+        # memory that other streams have used would never be free again.
+        device = self._passes.arena.device.index
+        with suppress(RuntimeError, AttributeError):  # it ended as it should
+            torch._C._cuda_endAllocateToPool(device, self._pool)
+            torch._C._cuda_releasePool(device, self._pool)
 
     def _replayed(self, captured: _Graph, images: Tensor) -> Frame:
         held = captured.frame

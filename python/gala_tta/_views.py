@@ -31,6 +31,9 @@ class View:
     def attach(self, device: torch.device, mean: Sequence[float], std: Sequence[float]) -> None:
         """Learn where images lie and how they were preprocessed, before anything else."""
         self._mean, self._std = list(mean), list(std)
+        for name, numbers in (("mean", self._mean), ("std", self._std)):
+            require(len(numbers) == 3, f"{name} must be three numbers, not {len(numbers)}")
+        require(min(self._std) > 0, f"std must be greater than 0, not {min(self._std)}")
         heart = heart_for(device)
         if device.type == "cuda" and heart is not _core:
             self._there = self._on_gpu(heart, device.index or 0)

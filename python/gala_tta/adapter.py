@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from gala_tta._arena import Arena, Filter, adapted_slots, find_head, partition, slots_of, unwrapped
 from gala_tta._device import heart_for, make_stepper
 from gala_tta._loop import Loop
-from gala_tta._method import LossFunction, Method, OwnSelector, SourceImages
+from gala_tta._method import LossFunction, Method, OwnSelector, SourceImages, checked
 from gala_tta._norms import Mode, Norms
 from gala_tta._parts import Part, fail, make_part
 from gala_tta._pass import Network, Passes
@@ -87,6 +87,11 @@ class Adapter(Loop):
         capture: bool = True,
         **options: Any,
     ) -> None:
+        if not isinstance(module, nn.Module):
+            fail(f"the module must be a torch.nn.Module, not {type(module).__name__}")
+        for each in callbacks:
+            if not callable(each):
+                fail(f"a callback must be a function of the adapter, not {type(each).__name__}")
         inner = unwrapped(module)
         if inner in _LENT and _LENT[inner]() is not None:
             fail("the module has an adapter already: close it first")
@@ -141,7 +146,7 @@ class Adapter(Loop):
             self._network = Network(runs, head[1] if head else None, parts.needs_features)
             self._norms = Norms(inner, mode)
             self._arena = Arena(adapted, slots)
-            self._build(parts, head[1] if head else None, run, source_data, capture)
+            self._build(parts, head[1] if head else None, run, checked(source_data), capture)
         except BaseException:
             self._give_back()
             raise

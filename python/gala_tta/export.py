@@ -25,6 +25,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,6 +89,18 @@ def _from_file(path: str, function: str) -> Network:
     return getattr(module, function)(), dict(IMAGENET), None
 
 
+def _load_weights(model: torch.nn.Module, path: str) -> None:
+    import torch
+
+    if not Path(path).is_file():
+        sys.exit(f"export_model: --weights {path} is no file, and neither random nor pretrained")
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        model.load_state_dict(state.get("state_dict", state))
+    except (AttributeError, EOFError, RuntimeError, UnpicklingError) as problem:
+        sys.exit(f"export_model: {path} holds no state dict of this network: {problem}")
+
+
 def load_network(network: str, weights: str) -> Network:
     """The network that a name stands for, with its preparation and class names.
 
@@ -109,9 +122,17 @@ def load_network(network: str, weights: str) -> Network:
             )
     except ModuleNotFoundError as missing:
         sys.exit(f"export_model: the Python package {missing.name} is not installed")
+    except (RuntimeError, ValueError) as problem:
+        if kind not in ("torchvision", "timm"):
+            raise
+        if "torchvision::" in str(problem):
+            sys.exit(
+                f"export_model: this torchvision is for another build of torch than "
+                f"{torch.__version__} ({problem}): install the one that fits"
+            )
+        sys.exit(f"export_model: {network}: {problem}")
     if weights not in ("random", "pretrained"):
-        state = torch.load(weights, map_location="cpu", weights_only=True)
-        model.load_state_dict(state.get("state_dict", state))
+        _load_weights(model, weights)
     return model, preprocessing, classes
 
 
@@ -176,6 +197,10 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     flags = _parse(sys.argv[1:] if arguments is None else arguments, program)
     if flags.output.suffix != ".pt2":
         sys.exit(f"export_model: {flags.output} must end in .pt2")
+    if not flags.output.absolute().parent.is_dir():
+        sys.exit(f"export_model: there is no folder {flags.output.parent}")
+    if flags.classes and not flags.classes.is_file():
+        sys.exit(f"export_model: --classes {flags.classes} is no file")
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError:

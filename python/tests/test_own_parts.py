@@ -114,6 +114,18 @@ MAKES: dict[str, tuple[Callable[[], gala.Adapter], str]] = {
     "drift": (lambda: gala.Adapter(small_net(), "petta"), "the drift learns from images of"),
     "source": (lambda: gala.Adapter(small_net(), "eata"), "learns from images of the source"),
     "selector": (lambda: gala.Adapter(small_net(), select=3), "have a function select(rows)"),  # type: ignore[arg-type]
+    "module": (lambda: gala.Adapter(3, "tent"), "must be a torch.nn.Module, not int"),  # type: ignore[arg-type]
+    "callback": (lambda: gala.Adapter(small_net(), "tent", callbacks=[3]), "not int"),  # type: ignore[list-item]
+    "mean": (lambda: gala.Adapter(small_net(), "roid", mean=[0.5]), "mean must be three numbers"),
+    "std": (lambda: gala.Adapter(small_net(), "roid", std=[1, 0, 1]), "std must be greater than 0"),
+    "no batches": (
+        lambda: gala.Adapter(small_net(), "eata", source_data=3),  # type: ignore[arg-type]
+        "takes batches of images, not int",
+    ),
+    "with labels": (
+        lambda: gala.Adapter(small_net(), "eata", source_data=[(torch.rand(2, 3, 8, 8), 1)]),  # type: ignore[list-item]
+        "must give tensors [N, ...] of images, not tuple",
+    ),
     "classifier": (lambda: gala.Adapter(small_net(), classifier="fc"), 'no part "fc"'),
 }
 

@@ -2,7 +2,9 @@
 #include "gala/adapt/adapter.h"
 
 #include <c10/core/GradMode.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 
@@ -153,6 +155,32 @@ TEST_F(CudaAdapter, RecordedAndUnrecordedLooksAgreeBitForBit) {
       EXPECT_EQ(recorded.capture_problem(), "") << method;
       EXPECT_TRUE(equal(recorded.save(), plain.save())) << method << ' ' << select;
     }
+  }
+}
+
+/// A teacher that chooses in the middle of a pass whether it looks: never, always, and by turns.
+TEST_F(CudaAdapter, RecordedAndUnrecordedChoicesAgreeBitForBit) {
+  std::vector<float> sure;
+  const auto source = model("batch");
+  for (std::uint64_t step = 0; step < 12; ++step) {
+    const at::Tensor logits = source->forward(images(40, step).cuda()).logits;
+    sure.push_back(at::softmax(logits, 1).amax(1).mean().item<float>());
+  }
+  std::sort(sure.begin(), sure.end());
+  for (const double below : {0.0, (sure[5] + sure[6]) / 2.0, 1.0}) {
+    MethodOptions options = recipe("cotta");
+    options.teacher = fmt::format("mean:views=4,below={}", below);
+    const auto recorded_model = model("batch"), plain_model = model("batch");
+    Adapter recorded(*recorded_model, options);
+    Adapter plain(*plain_model, options, {.capture = false});
+    for (std::uint64_t step = 0; step < 24; ++step) {
+      const at::Tensor batch = images(40, step % 12);
+      const Answer a = recorded.answer(batch), b = plain.answer(batch);
+      ASSERT_TRUE(at::equal(a.logits, b.logits)) << below << ' ' << step;
+      ASSERT_EQ(a.steps[0].loss, b.steps[0].loss) << below << ' ' << step;
+    }
+    EXPECT_EQ(recorded.capture_problem(), "");
+    EXPECT_TRUE(equal(recorded.save(), plain.save())) << below;
   }
 }
 

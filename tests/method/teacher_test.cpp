@@ -1,7 +1,10 @@
 // Teachers, and answering with them.
 #include "gala/method/teacher.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "gala/base/error.h"
 #include "tests/adapt/toy.h"
@@ -85,6 +88,45 @@ TEST(MeanTeacher, AveragesItsLooksWhereTheSourceIsUnsure) {
                  3;
     }
     EXPECT_TRUE(at::allclose(adapter.answer(toy_images(1)).logits, expected, 1e-5, 1e-5)) << unsure;
+  }
+}
+
+/// A part of one's own, which has the pass made in one piece.
+class Nothing : public AfterStep {
+ public:
+  void after(const StepView&, const StepRecord&) override {}
+};
+
+/// Where the teacher chooses, the pass comes in pieces (the host learns the choice in between): the same bits as in one.
+TEST(MeanTeacher, ChoosesInTheMiddleOfAPass) {
+  constexpr int kBatches = 6;
+  auto source = toy_model();
+  std::vector<float> sure;
+  for (int i = 0; i < kBatches; ++i) {
+    const at::Tensor logits = source->forward(toy_images(i)).logits;
+    sure.push_back(at::softmax(logits, 1).amax(1).mean().item<float>());
+  }
+  std::sort(sure.begin(), sure.end());
+  ASSERT_LT(sure[2], sure[3]);
+  for (const AnswerWith answer : {AnswerWith::kStudent, AnswerWith::kTeacher, AnswerWith::kSum}) {
+    for (const double below : {0.0, (sure[2] + sure[3]) / 2.0, 1.0}) {
+      MethodOptions options = kTaught;
+      options.norm = "source";
+      options.view = "augment";
+      options.select = "palm";
+      options.answer = answer;
+      options.teacher = fmt::format("mean:keep=0.9,views=3,below={}", below);
+      auto model = toy_model(), twin = toy_model();
+      AdapterSetup setup;
+      setup.parts.after_step.push_back(std::make_unique<Nothing>());
+      Adapter pieces(*model, options), whole(*twin, options, std::move(setup));
+      for (int i = 0; i < kBatches; ++i) {
+        const Answer a = pieces.answer(toy_images(i)), b = whole.answer(toy_images(i));
+        ASSERT_TRUE(same_bytes(a.logits, b.logits)) << options.teacher << ' ' << i;
+        ASSERT_EQ(a.steps[0].loss, b.steps[0].loss);
+      }
+      EXPECT_TRUE(same_bytes(parameters_of(pieces), parameters_of(whole))) << options.teacher;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 """tools/export_model.py on a network in a file of its own, as a user would call it."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -82,6 +83,20 @@ class ExportModel(unittest.TestCase):
         self.refuses("has no function mak", "mynet.py:mak", "net.pt2")
         self.refuses("is none of torchvision:NAME", "mynet", "net.pt2")
         self.refuses("nowhere.py is no Python file", "nowhere.py:make", "net.pt2")
+        self.refuses("there is no folder nowhere", "mynet.py:make", "nowhere/net.pt2")
+        self.refuses("nowhere.txt is no file", "mynet.py:make", "net.pt2", "--classes", "nowhere.txt")
+        self.refuses("nowhere.pth is no file, and neither", "mynet.py:make", "net.pt2", "--weights", "nowhere.pth")
+        self.refuses("names.txt holds no state dict of this network", "mynet.py:make", "net.pt2", "--weights",
+                     "names.txt")
+
+    def test_says_that_torchvision_is_for_another_torch(self):
+        (self.path / "torchvision.py").write_text(
+            "raise RuntimeError('operator torchvision::nms does not exist')\n")
+        environment = {**os.environ, "PYTHONPATH": str(self.path)}
+        ending = subprocess.run([sys.executable, str(TOOL), "torchvision:resnet18", "net.pt2"], cwd=self.path,
+                                capture_output=True, text=True, timeout=300, env=environment)
+        self.assertEqual(ending.returncode, 1)
+        self.assertTrue(ending.stderr.startswith("export_model: this torchvision is for another build of torch"))
 
     def test_writes_nothing_that_answers_otherwise(self):
         self.refuses("does not answer as the network itself does", "mynet.py:restless", "net.pt2", "--size", "16")

@@ -193,7 +193,7 @@ TEST_P(ExportedFamily, TakesThirtyStepsOfGalaAsPyTorch) {
 
 INSTANTIATE_TEST_SUITE_P(Networks, ExportedFamily,
                          testing::Values("resnet", "mobilenet", "efficientnet", "convnext", "vit",
-                                         "swin", "group_resnet", "odd"),
+                                         "swin", "group_resnet", "odd", "shortcuts"),
                          [](const auto& family) { return family.param; });
 
 /// torchvision's and timm's own networks, where GALA_TEST_PACKAGES asks for them.

@@ -52,7 +52,7 @@ Graph GraphReader::read() {
   }
   read_output();
   find_head();
-  join_relus();
+  join_what_follows_norms();
   note_deaths();
   for (const GraphInput& input : result_.inputs) {
     if (input.role == GraphInput::Role::kParameter && !input.used) {
@@ -215,26 +215,6 @@ void GraphReader::find_head() {
       result_.inputs[result_.head_inputs[0]].role != GraphInput::Role::kParameter) {
     archive_.refuse(
         fmt::format("the weight of its last linear layer ({}) is no parameter", head.name));
-  }
-}
-
-void GraphReader::join_relus() {
-  std::map<Place, std::vector<std::size_t>> readers;
-  for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
-    for (const Input& input : result_.nodes[i].inputs) {
-      for_each_place(input, [&](Place place) { readers[place].push_back(i); });
-    }
-  }
-  for (Node& node : result_.nodes) {
-    if (node.kind != Node::Kind::kNorm) continue;
-    const Place place = node.results[0].places[0];
-    const std::vector<std::size_t>& found = readers[place];
-    if (found.size() != 1 || place == result_.logits) continue;
-    const std::string& target = targets_[found[0]];
-    if (target != "torch.ops.aten.relu.default" && target != "torch.ops.aten.relu_.default")
-      continue;
-    node.relu = true;
-    result_.nodes[found[0]].kind = Node::Kind::kSame;
   }
 }
 

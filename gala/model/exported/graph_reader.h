@@ -22,11 +22,22 @@ class GraphReader {
   void read_images();
   void read_output();
   void find_head();
-  void join_relus();
   void note_deaths();
   /// What the file says of a tensor.
   const nlohmann::json& meta_of(Place place) const;
   std::optional<c10::ScalarType> type_of(Place place) const;
+
+  // What goes with a norm (joins.cpp).
+  struct Uses {
+    std::map<Place, std::vector<std::size_t>> readers;  ///< nodes, once for each input
+    std::map<Place, std::size_t> makers;
+  };
+  void join_what_follows_norms();
+  void join_shortcut(std::size_t adding, Uses& uses);
+  void join_relu(Node& node, Uses& uses);
+  std::optional<std::size_t> norm_that_can_wait(std::size_t adding, const Input& input,
+                                                Uses& uses) const;
+  bool are_alike(Place one, Place other) const;
 
   // The nodes (node_reader.cpp).
   void read_node(const nlohmann::json& json);
@@ -36,6 +47,7 @@ class GraphReader {
   void check_operator(const Node& node) const;
   void check_writes(const Node& node, const c10::FunctionSchema& schema);
   void take_over_norm(Node& node);
+  static void take_over_pool(Node& node);
   void note_use(const Input& input, const std::string& operation, const std::string& argument,
                 const ModuleOfNode& module);
   void read_results(Node& node, const nlohmann::json& json);

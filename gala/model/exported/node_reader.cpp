@@ -136,6 +136,7 @@ void GraphReader::read_operator(Node& node, const json& json) {
     node.kind = Node::Kind::kSame;
   }
   if (operation == "aten::batch_norm") take_over_norm(node);
+  if (operation == "aten::max_pool2d") take_over_pool(node);
   check_operator(node);
   read_results(node, json);
   const c10::FunctionSchema& schema = node.operation->schema();
@@ -283,6 +284,21 @@ void GraphReader::take_over_norm(Node& node) {
   node.kind = Node::Kind::kNorm;
   node.norm = result_.norms.size();
   result_.norms.push_back(norm);
+}
+
+/// Windows of 3 x 3, two apart, with a border of one.
+void GraphReader::take_over_pool(Node& node) {
+  const auto is = [&](std::string_view name, std::int64_t wanted) {
+    const c10::IValue* value = constant_of(node, name);
+    if (!value || !value->isIntList()) return false;
+    const std::vector<std::int64_t> numbers = value->toIntVector();
+    return !numbers.empty() && std::all_of(numbers.begin(), numbers.end(),
+                                           [&](std::int64_t number) { return number == wanted; });
+  };
+  if (is("kernel_size", 3) && is("stride", 2) && is("padding", 1) && is("dilation", 1) &&
+      is_off(constant_of(node, "ceil_mode"))) {
+    node.kind = Node::Kind::kPool;
+  }
 }
 
 void GraphReader::read_results(Node& node, const json& json) {

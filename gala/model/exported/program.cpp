@@ -4,6 +4,7 @@
 #include <ATen/ScalarOps.h>
 
 #include "gala/base/error.h"
+#include "gala/model/cuda_pool.h"
 
 namespace gala::exported {
 namespace {
@@ -70,17 +71,25 @@ void call(const Node& node, Values& values, const Fetch& fetch) {
 }
 
 /// Our norm knows maps [N, C, H, W]; other shapes are seen as such.
-at::Tensor normalise(const Node& node, const at::Tensor& input, const Surroundings& surroundings) {
+at::Tensor normalise(const Node& node, const Fetch& fetch, const Surroundings& surroundings) {
+  const at::Tensor input = std::visit(fetch, node.inputs[0]).toTensor();
   NormPass pass = surroundings.pass;
   // Several rows an image, as where pieces of it are looked at one by one.
   if (pass.counted.defined() && input.size(0) != surroundings.images) {
     pass.counted = (pass.counted * input.size(0)).floor_divide(surroundings.images);
   }
   const BatchNorm& norm = surroundings.norms[node.norm];
-  const NormEnd end{.relu = node.relu};
+  NormEnd end{.relu = node.relu};
+  if (node.adds) end.added = std::visit(fetch, node.inputs[1]).toTensor();
   if (input.dim() == 4) return norm.forward(input, pass, end);
   const at::Tensor maps = input.reshape({input.size(0), input.size(1), -1, 1});
   return norm.forward(maps, pass, end).reshape(input.sizes());
+}
+
+void pool(const Node& node, Values& values, const Fetch& fetch) {
+  at::Tensor pooled = cuda_pool(std::visit(fetch, node.inputs[0]).toTensor());
+  if (!pooled.defined()) return call(node, values, fetch);
+  put(node, node.results[0], std::move(pooled), values);
 }
 
 void do_arithmetic(const Node& node, Values& values, const Fetch& fetch) {
@@ -99,8 +108,10 @@ void run(std::span<const Node> nodes, Values& values, const Surroundings& surrou
         call(node, values, fetch);
         break;
       case Node::Kind::kNorm:
-        put(node, node.results[0],
-            normalise(node, std::visit(fetch, node.inputs[0]).toTensor(), surroundings), values);
+        put(node, node.results[0], normalise(node, fetch, surroundings), values);
+        break;
+      case Node::Kind::kPool:
+        pool(node, values, fetch);
         break;
       case Node::Kind::kNumber:
         do_arithmetic(node, values, fetch);

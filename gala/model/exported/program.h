@@ -52,6 +52,7 @@ struct Node {
   enum class Kind {
     kOperator,  ///< an operator of LibTorch, through its dispatcher
     kNorm,      ///< batch normalisation, by ours
+    kPool,      ///< the pooling of a ResNet's stem, by ours where that takes the maps
     kNumber,    ///< arithmetic on sizes
     kSame       ///< nothing is done: the result is the first input
   };
@@ -60,9 +61,11 @@ struct Node {
   std::string name;                                   ///< in the file: "conv2d_1"
   std::optional<c10::OperatorHandle> operation = {};  ///< of an operator
   NumberOperation number = nullptr;
-  std::size_t norm = 0;            ///< which of the norms
-  bool relu = false;               ///< a relu follows the norm at once
-  std::vector<Input> inputs = {};  ///< one for each argument of the operator, defaults included
+  std::size_t norm = 0;  ///< which of the norms
+  bool adds = false;     ///< the second input is added to what the norm gives
+  bool relu = false;     ///< a relu follows at once
+  std::vector<Input> inputs =
+      {};  ///< one for each argument of the operator, defaults included; of a norm that adds, two
   std::vector<Result> results = {};
   std::vector<Place> dies = {};  ///< what nobody asks for after this node
 };
