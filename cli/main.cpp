@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/slurm.h"
 #include "cli/text.h"
 #include "gala/base/error.h"
 #include "gala/base/words.h"
@@ -50,6 +51,8 @@ int run(int argc, char** argv) {
   gala::add_run_command(program);
   gala::add_store_command(program);
   gala::add_train_command(program);
+  // The words behind --slurm are another program's.
+  argc = static_cast<int>(gala::split_at_slurm({argv, argv + argc}).own.size());
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& success) {

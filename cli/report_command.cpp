@@ -60,6 +60,7 @@ void write_report(const ReportFlags& flags) {
   CommandFiles files;
   if (std::error_code ignored; std::filesystem::is_directory(flags.input, ignored)) {
     files.reads("STORE", std::filesystem::path(flags.input) / "records.jsonl");
+    files.reads("STORE", std::filesystem::path(flags.input) / "records");
     files.reads("STORE", std::filesystem::path(flags.input) / "traces");
   } else {
     files.reads("TRACE", flags.input);

@@ -1,6 +1,8 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/help.h"
@@ -15,10 +17,15 @@ constexpr char kFooter[] =
     "is not made again. After a stop or a crash the same command goes on; a run that\n"
     "fails does not keep the others from being made.\n"
     "\n"
+    "--slurm submits the runs as an array of tasks and returns; what follows it goes to\n"
+    "sbatch. While the array is at work the same command without --slurm shows how far\n"
+    "it is (docs/scaling.md).\n"
+    "\n"
     "Examples:\n"
     "  gala run plans/table2.toml --store mine --dry-run\n"
     "  gala run plans/table2.toml --store mine --device cuda --precision tf32\n"
-    "  gala run plans/table1.toml --store mine --only set=PACS --shard 2/8";
+    "  gala run plans/table1.toml --store mine --only set=PACS --shard 2/8\n"
+    "  gala run plans/table1.toml --store mine --device cuda --slurm --gres=gpu:1 --time=4:00:00";
 
 /// A word of the command without the folders of one machine: an absolute path, also behind "--flag=", is
 /// its last name.
@@ -31,13 +38,18 @@ std::string without_folders(const std::string& word) {
   return word.substr(0, begin) + last.filename().string();
 }
 
+std::vector<std::string> typed_words() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
 /// The command as it was typed, for the records.
 std::string typed_command() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string command, word;
-  std::getline(file, word, '\0');  // where the program lies is no matter
-  command = "gala";
-  while (std::getline(file, word, '\0')) command += " " + without_folders(word);
+  std::string command = "gala";  // where the program lies is no matter
+  const std::vector<std::string> words = typed_words();
+  for (std::size_t i = 1; i < words.size(); ++i) command += " " + without_folders(words[i]);
   return command;
 }
 
@@ -59,6 +71,16 @@ void add_run_command(CLI::App& program) {
       ->allow_extra_args(false);
   command->add_option("--shard", flags->shard, "part I of N, for work spread over machines")
       ->type_name("I/N");
+  command->add_flag(
+      "--apart", flags->apart,
+      "record into a file of its own, as is done by itself on a file system that hosts "
+      "may share");
+  command->add_flag("--slurm", flags->slurm, "submit to Slurm; what follows goes to sbatch")
+      ->group("Cluster");
+  command->add_option("--shards", flags->shards, "with --slurm: parts the plan is cut into")
+      ->capture_default_str()
+      ->check(whole_number(1, 100'000))
+      ->group("Cluster");
   command
       ->add_option("--root", flags->root, "where relative folders of data and weights begin [here]")
       ->type_name("DIR");
@@ -95,6 +117,7 @@ void add_run_command(CLI::App& program) {
   command->footer(kFooter);
   command->callback([flags] {
     flags->command = typed_command();
+    flags->words = typed_words();
     const int code = run_plan(*flags);
     if (code != 0) throw CLI::RuntimeError(code);
   });

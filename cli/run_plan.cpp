@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/command_files.h"
 #include "cli/model_flags.h"
+#include "cli/run_array.h"
 #include "cli/run_report.h"
 #include "cli/text.h"
 #include "gala/base/interrupt.h"
@@ -30,6 +31,7 @@ struct OpenedPlan {
   Shard shard;
   std::vector<const ReadyRun*> to_do;
   Machine machine;
+  std::string array;  ///< of Slurm, that is at work on this plan; else empty
 };
 
 Machine decide_machine(const RunFlags& flags) {
@@ -108,7 +110,8 @@ void open_store(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
     const bool there =
         std::filesystem::exists(std::filesystem::path(flags.store) / "records.jsonl", ignored);
     if (!flags.dry_run && problems.empty()) {
-      opened.store.emplace(flags.store, Store::Access::kWrite);
+      opened.store.emplace(flags.store,
+                           flags.apart ? Store::Access::kWriteApart : Store::to_write(flags.store));
     } else if (there) {
       opened.store.emplace(flags.store, Store::Access::kRead);
     }
@@ -130,7 +133,12 @@ void find_work(OpenedPlan& opened) {
 void open_plan(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   opened.plan = read_plan(flags.plan, problems);
   problems.throw_if_any(flags.plan);
-  problems.attempt("machine", [&] { opened.machine = decide_machine(flags); });
+  // A task of an array, and whoever names a shard, makes runs; so does everybody where no array is at work.
+  if (flags.shard.empty() && !flags.dry_run) {
+    opened.array = array_at_work(flags.store, opened.plan.name, flags.quiet);
+  }
+  const bool here = !flags.slurm && opened.array.empty();
+  if (here) problems.attempt("machine", [&] { opened.machine = decide_machine(flags); });
   problems.attempt("--precision", [&] { take_precision(flags, opened.plan); });
   problems.attempt("--only", [&] { keep_only(opened.plan, parse_conditions(flags.only)); });
   if (!flags.shard.empty()) {
@@ -140,8 +148,9 @@ void open_plan(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   opened.runs = resolve(opened.plan, flags.root, problems);
   open_store(flags, opened, problems);
   find_work(opened);
+  if (!opened.array.empty()) return;
   check_weights(opened.to_do, problems);
-  set_arithmetic(opened.to_do, opened.machine, problems);
+  if (here) set_arithmetic(opened.to_do, opened.machine, problems);
 }
 
 /// Runs that an earlier plan made without the trace that this one asks for.
@@ -187,15 +196,34 @@ void tell_repairs(const RunFlags& flags, const Store& store, std::size_t& told) 
   for (; told < store.repairs().size(); ++told) warn(store.repairs()[told], flags.quiet);
 }
 
+/// Before the first run, wherever it is made.
+void begin(const RunFlags& flags, OpenedPlan& opened, std::size_t& told) {
+  tell_repairs(flags, *opened.store, told);
+  warn_of_runs(flags, opened);
+  const std::int64_t places = add_places(opened.runs, *opened.store);
+  if (!flags.quiet) print_run_heading(opened.plan, opened.runs, opened.to_do, places);
+}
+
+/// Hands the runs to Slurm, or shows how far it is with them.
+int use_array(const RunFlags& flags, OpenedPlan& opened) {
+  std::size_t told = 0;
+  begin(flags, opened, told);
+  if (flags.slurm && !opened.to_do.empty()) {
+    submit_runs(flags, opened.plan.name, opened.to_do);
+    return 0;
+  }
+  const int code =
+      flags.slurm ? 0 : watch_array(opened.array, opened.to_do, *opened.store, flags.quiet);
+  print_results(opened.plan, opened.runs, opened.store->records());
+  return code;
+}
+
 int make_runs(const RunFlags& flags, OpenedPlan& opened) {
   Store& store = *opened.store;
   std::size_t told = 0;
-  tell_repairs(flags, store, told);
-  warn_of_runs(flags, opened);
-  const std::int64_t places = add_places(opened.runs, store);
+  begin(flags, opened, told);
   std::int64_t batches = 0;
   for (const ReadyRun* run : opened.to_do) batches += run->batches;
-  if (!flags.quiet) print_run_heading(opened.plan, opened.runs, opened.to_do, places);
   const auto total = static_cast<std::int64_t>(opened.to_do.size());
   Progress progress("batch", batches, 0, flags.quiet);
   const RunnerOutcome outcome =
@@ -236,6 +264,15 @@ int run_plan(const RunFlags& flags) {
                              opened.plan.title);
     return 0;
   }
+  if (flags.slurm && !opened.array.empty()) {
+    fail<ConfigError>("array {} is at work on this plan already (scancel {} stops it)",
+                      opened.array, opened.array);
+  }
+  if (flags.slurm && flags.dry_run) {
+    problems.throw_if_any(flags.plan);
+    print_array(flags, opened.plan.name, opened.to_do);
+    return 0;
+  }
   if (flags.dry_run) {
     std::size_t told = 0;
     if (opened.store) tell_repairs(flags, *opened.store, told);
@@ -244,7 +281,8 @@ int run_plan(const RunFlags& flags) {
                   opened.machine);
   }
   problems.throw_if_any(flags.plan);
-  return flags.dry_run ? 0 : make_runs(flags, opened);
+  if (flags.dry_run) return 0;
+  return flags.slurm || !opened.array.empty() ? use_array(flags, opened) : make_runs(flags, opened);
 }
 
 }  // namespace gala

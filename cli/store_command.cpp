@@ -46,7 +46,7 @@ void merge(const std::vector<std::string>& folders) {
   for (std::size_t i = 1; i < folders.size(); ++i) {
     others.push_back(std::make_unique<Store>(folders[i], Store::Access::kRead));
   }
-  Store into(folders.front(), Store::Access::kWrite);
+  Store into(folders.front(), Store::to_write(folders.front()));
   for (const std::string& repair : into.repairs()) warn(repair);
   for (const auto& other : others) {
     for (const std::string& repair : other->repairs()) warn(repair);

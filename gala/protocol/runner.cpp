@@ -194,9 +194,8 @@ Shard Shard::parse(const std::string& text) {
   return shard;
 }
 
-bool Shard::has(const std::string& key) const {
-  const auto value = static_cast<std::int64_t>(std::stoull(key.substr(0, 8), nullptr, 16));
-  return value % count == number - 1;
+std::int64_t Shard::of(const std::string& key, std::int64_t count) {
+  return static_cast<std::int64_t>(std::stoull(key.substr(0, 8), nullptr, 16)) % count + 1;
 }
 
 std::vector<const ReadyRun*> runs_to_do(const std::vector<ReadyRun>& runs, const Store& store,

@@ -16,8 +16,9 @@ struct Shard {
 
   /// "2/8". Throws ConfigError.
   static Shard parse(const std::string& text);
-  /// By the run's key, so that a run is in the same part whatever else the plan holds.
-  bool has(const std::string& key) const;
+  /// The part of `count` that a run is in: by its key, so that it is the same whatever else the plan holds.
+  static std::int64_t of(const std::string& key, std::int64_t count);
+  bool has(const std::string& key) const { return of(key, count) == number; }
 };
 
 /// The runs of the shard that the store lacks, in the plan's order.

@@ -1,254 +1,195 @@
 #include "gala/protocol/store.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstring>
+#include <array>
+#include <cctype>
 #include <ctime>
 #include <exception>
-#include <thread>
+#include <random>
 
 #include "gala/base/error.h"
-#include "gala/base/file.h"
-#include "gala/base/words.h"
 
 namespace gala {
 namespace {
 
 namespace fs = std::filesystem;
 
-using ParsedLine = Store::ParsedLine;
-
-/// Excludes other programs while it lives.
-class FileLock {
- public:
-  explicit FileLock(int descriptor) : descriptor_(descriptor) {
-    while (flock(descriptor_, LOCK_EX) != 0) {
-      if (errno != EINTR) fail("the store cannot be locked: {}", std::strerror(errno));
-    }
-  }
-  ~FileLock() { flock(descriptor_, LOCK_UN); }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
- private:
-  int descriptor_;
-};
-
-/// Writes everything or throws the errno.
-void write_all(int descriptor, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count = ::write(descriptor, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw errno;
-    done += static_cast<std::size_t>(count);
-  }
-  if (fsync(descriptor) != 0) throw errno;
+/// Begins with the time, so that files are read in the order in which their writers began.
+std::string name_of_part() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::array<char, 32> time{};
+  std::strftime(time.data(), time.size(), "%Y%m%dT%H%M%SZ", &utc);
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  std::string name = host.data();
+  std::erase_if(name, [](unsigned char c) { return !std::isalnum(c) && c != '-'; });
+  // Hosts may have one name, and with containers their processes one number.
+  return fmt::format("{}_{}_{}_{:08x}.jsonl", time.data(), name, static_cast<long>(getpid()),
+                     std::random_device()());
 }
 
-/// Makes the entry of a new file last.
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
-  if (descriptor < 0) return;
-  fsync(descriptor);
-  ::close(descriptor);
+std::string date_of(const Record& record) {
+  return record.provenance.value("date", "");
 }
 
-std::string read_from(int descriptor, std::uint64_t offset) {
-  std::string text;
-  std::vector<char> buffer(1 << 20);
-  while (true) {
-    const ssize_t count =
-        pread(descriptor, buffer.data(), buffer.size(), static_cast<off_t>(offset + text.size()));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("the store cannot be read: {}", std::strerror(errno));
-    if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
+/// A writer of its own only reads the shared file: a lock of it may not hold, or not be had.
+RecordFile::Use use_of_shared(const fs::path& folder, Store::Access access) {
+  if (access == Store::Access::kWrite) return RecordFile::Use::kShare;
+  if (access == Store::Access::kWriteApart) {
+    const RecordFile made(folder, folder / "records.jsonl", RecordFile::Use::kShare);
   }
-}
-
-int open_file(const fs::path& folder, const fs::path& file, Store::Access access) {
-  const auto refuse = [&](const std::string& problem) {
-    fail<ConfigError>("the store {} cannot be {}: {}", folder.string(),
-                      access == Store::Access::kRead ? "read" : "written", problem);
-  };
-  if (access == Store::Access::kWrite) {
-    std::error_code problem;
-    fs::create_directories(folder, problem);
-    if (problem) refuse(problem.message());
-  } else if (!fs::exists(file)) {
-    refuse(fmt::format("{} does not exist", file.string()));
-  }
-  const int flags = access == Store::Access::kRead ? O_RDONLY : O_RDWR | O_CREAT | O_APPEND;
-  const int descriptor = ::open(file.c_str(), flags | O_CLOEXEC, 0666);
-  if (descriptor < 0) refuse(std::strerror(errno));
-  struct stat status {};
-  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(descriptor);
-    refuse(fmt::format("{} is not a file", file.string()));
-  }
-  return descriptor;
-}
-
-ParsedLine parse_line(std::string_view line) {
-  ParsedLine parsed;
-  try {
-    const nlohmann::json json = nlohmann::json::parse(line);
-    if (!json.is_object()) fail("is not a record");
-    check_schema(json);
-    const std::string kind = json.value("kind", "");
-    if (kind != "run" && kind != "place") fail("is of the unknown kind \"{}\"", kind);
-    parsed.key = json.at("key");
-    if (kind == "run") {
-      parsed.record = Record::from_json(json);
-    } else {
-      parsed.place = Labels::from_json(json.at("labels"));
-    }
-  } catch (const std::exception& error) {
-    parsed.problem = in_brief(in_words(error));
-  }
-  return parsed;
-}
-
-/// In the order of the lines; on several threads where there are many.
-std::vector<ParsedLine> parse_lines(const std::vector<std::string_view>& lines) {
-  std::vector<ParsedLine> parsed(lines.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    constexpr std::size_t kAtOnce = 16;
-    for (std::size_t first; (first = next.fetch_add(kAtOnce)) < lines.size();) {
-      const std::size_t end = std::min(first + kAtOnce, lines.size());
-      for (std::size_t i = first; i < end; ++i) parsed[i] = parse_line(lines[i]);
-    }
-  };
-  constexpr std::size_t kWorthAThread = 256;
-  const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
-  std::vector<std::jthread> helpers;
-  for (std::size_t i = 1; i < std::min(most, lines.size() / kWorthAThread); ++i) {
-    helpers.emplace_back(work);
-  }
-  work();
-  helpers.clear();  // waits for them
-  return parsed;
+  return RecordFile::Use::kRead;
 }
 
 }  // namespace
 
-Store::Store(fs::path folder, Access access)
-    : folder_(std::move(folder)),
-      file_(folder_ / "records.jsonl"),
-      access_(access),
-      descriptor_(open_file(folder_, file_, access)) {
-  try {
-    if (access_ == Access::kWrite) {
-      sync_folder(folder_);
-      const FileLock lock(descriptor_);
-      read_new_lines(/*locked=*/true);
-    } else {
-      read_new_lines(/*locked=*/false);
-    }
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
+bool same_result(const Record& a, const Record& b) {
+  return a.domains == b.domains && a.steps == b.steps;
 }
 
-Store::~Store() {
-  ::close(descriptor_);
+Store::Access Store::to_write(const fs::path& folder) {
+  // Those that a host has to itself, by the numbers of statfs(2): ext, XFS, Btrfs, tmpfs, overlay, ZFS, F2FS, ramfs.
+  constexpr std::array<std::uint32_t, 8> kLocal = {0xEF53,     0x58465342, 0x9123683E, 0x01021994,
+                                                   0x794C7630, 0x2FC12FC1, 0xF2F52010, 0x858458F6};
+  std::error_code ignored;
+  fs::path there = fs::absolute(folder, ignored);
+  while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
+  struct statfs status {};
+  if (statfs(there.c_str(), &status) != 0) return Access::kWrite;
+  const auto kind = static_cast<std::uint32_t>(status.f_type);
+  const bool local = std::find(kLocal.begin(), kLocal.end(), kind) != kLocal.end();
+  return local ? Access::kWrite : Access::kWriteApart;
+}
+
+Store::Store(fs::path folder, Access access)
+    : folder_(std::move(folder)),
+      access_(access),
+      main_(folder_, folder_ / "records.jsonl", use_of_shared(folder_, access)) {
+  const RecordFile::Lock lock(main_);
+  read_news();
 }
 
 void Store::refresh() {
   const std::lock_guard guard(mutex_);
-  if (access_ == Access::kRead) return read_new_lines(/*locked=*/false);
-  const FileLock lock(descriptor_);
-  read_new_lines(/*locked=*/true);
+  const RecordFile::Lock lock(main_);
+  read_news();
 }
 
-/// Takes in the whole lines behind what was read. Nobody writes while the lock is held, so what then
-/// stands behind the last whole line was left by a writer that died.
-void Store::read_new_lines(bool locked) {
-  if (!locked) repairs_.clear();  // a line may be whole by now
-  const std::string text = read_from(descriptor_, read_);
-  std::vector<std::string_view> lines;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    // After a power cut even the newline may be there while what precedes it is not.
-    if (end + 1 == text.size() && !nlohmann::json::accept(line)) break;
-    lines.push_back(line);
-    begin = end + 1;
+void Store::find_parts() {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder_ / "records", none)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() != ".jsonl" || parts_.contains(name)) continue;
+    parts_.emplace(name,
+                   std::make_unique<RecordFile>(folder_, entry.path(), RecordFile::Use::kRead));
   }
+}
+
+void Store::read_news() {
+  if (access_ == Access::kRead) repairs_.clear();  // a line may be whole by now
+  find_parts();
   // A line that cannot be understood is reported once, and does not hide those behind it.
   std::exception_ptr problem;
-  for (ParsedLine& parsed : parse_lines(lines)) {
+  const auto read = [&](RecordFile& file) {
     try {
-      take_in(std::move(parsed));
+      read_news(file);
+    } catch (const FormatError&) {
+      if (!problem) problem = std::current_exception();
+    }
+  };
+  read(main_);
+  for (const auto& [name, part] : parts_) read(*part);
+  give_waiting_places();
+  if (problem) std::rethrow_exception(problem);
+}
+
+void Store::read_news(RecordFile& file) {
+  RecordFile::News news = file.read();
+  // To a writer, the half line of another one is work in progress.
+  const bool ours = &file == own_ || (&file == &main_ && access_ == Access::kWrite);
+  if (!news.remark.empty() && (ours || access_ == Access::kRead)) repairs_.push_back(news.remark);
+  std::exception_ptr problem;
+  for (RecordLine& line : news.lines) {
+    try {
+      take_in(std::move(line), file);
     } catch (const FormatError&) {
       if (!problem) problem = std::current_exception();
     }
   }
-  read_ += begin;
-  if (begin < text.size()) {
-    locked ? set_aside(text.substr(begin)) : repairs_.push_back(left_out());
-  }
   if (problem) std::rethrow_exception(problem);
 }
 
-void Store::take_in(ParsedLine parsed) {
-  ++lines_;
+void Store::take_in(RecordLine line, const RecordFile& file) {
+  ++order_;
   const auto refuse = [&](const std::string& problem) {
-    throw FormatError(file_.string(), fmt::format("line {} {}", lines_, problem));
+    throw FormatError(file.path().string(), fmt::format("line {} {}", line.number, problem));
   };
-  if (!parsed.problem.empty()) refuse(parsed.problem);
-  const auto found = by_key_.find(parsed.key);
-  if (parsed.record) {
-    if (found != by_key_.end()) refuse(fmt::format("has the key {} of an earlier one", parsed.key));
-    by_key_.emplace(parsed.key, records_.size());
-    records_.push_back(std::move(*parsed.record));
-    records_.back().line = lines_;
-    holders_[records_.back().labels] = parsed.key;
-  } else {
-    if (found == by_key_.end()) refuse("gives a place to a run that is not there");
-    holders_[parsed.place] = parsed.key;
-    Record& record = records_[found->second];
-    record.places.push_back(std::move(parsed.place));
-    record.place_lines.push_back(lines_);
+  if (!line.problem.empty()) refuse(line.problem);
+  const auto found = by_key_.find(line.key);
+  if (!line.record) {
+    if (found != by_key_.end()) return take_place(records_[found->second], line.place, order_);
+    if (parts_.empty()) refuse("gives a place to a run that is not there");
+    waiting_.push_back({line.key, std::move(line.place), order_,
+                        fmt::format("{}: line {}", file.path().string(), line.number)});
+    return;
   }
+  if (found == by_key_.end()) {
+    by_key_.emplace(line.key, records_.size());
+    records_.push_back(std::move(*line.record));
+    records_.back().line = order_;
+    files_.push_back(&file);
+    holders_[records_.back().labels] = {line.key, order_};
+    return;
+  }
+  if (files_[found->second] == &file) {
+    refuse(fmt::format("has the key {} of an earlier one", line.key));
+  }
+  take_again(std::move(*line.record), found->second, file);
 }
 
-std::string Store::left_out() const {
-  return fmt::format(
-      "{}: line {} is not whole (it is being written, or its writer was killed) and left out",
-      file_.string(), lines_ + 1);
+/// A run that another writer made too. The one that ended first counts, whatever is read first: it cannot be
+/// overtaken by a line that comes later.
+void Store::take_again(Record again, std::size_t number, const RecordFile& file) {
+  Record& kept = records_[number];
+  const Labels place = again.labels;
+  const bool first = date_of(again) < date_of(kept);
+  if (!same_result(again, kept)) {
+    disagreements_.push_back(
+        fmt::format("run {}: two writers made it, with other results; that of {} is left out",
+                    again.key, first ? date_of(kept) : file.path().filename().string()));
+  }
+  if (first) {
+    again.labels = std::move(kept.labels);
+    again.places = std::move(kept.places);
+    again.line = kept.line;
+    again.place_lines = std::move(kept.place_lines);
+    kept = std::move(again);
+    files_[number] = &file;
+  }
+  take_place(kept, place, order_);
 }
 
-void Store::set_aside(const std::string& rest) {
-  const fs::path kept =
-      folder_ / "torn" /
-      fmt::format("line{}_{}_{}.txt", lines_ + 1, std::time(nullptr), static_cast<long>(getpid()));
-  std::string fate = "moved to " + kept.string();
-  try {
-    fs::create_directories(kept.parent_path());
-    write_atomically(kept, [&](std::ostream& out) { out << rest; });
-  } catch (const std::exception& problem) {
-    // It is of no use to anybody, and must not stand in the way of whole lines.
-    fate = fmt::format("thrown away ({})", in_words(problem));
-  }
-  if (ftruncate(descriptor_, static_cast<off_t>(read_)) != 0) {
-    fail("{} cannot be repaired: {}", file_.string(), std::strerror(errno));
-  }
-  repairs_.push_back(
-      fmt::format("{}: line {} was not whole (its writer was killed, or the disk was full); its {} "
-                  "bytes were {}",
-                  file_.string(), lines_ + 1, rest.size(), fate));
+void Store::take_place(Record& record, const Labels& place, std::int64_t order) {
+  // Writers that do not see each other give a place twice.
+  Holder& holder = holders_[place];
+  if (holder.key == record.key) return;
+  if (order > holder.order) holder = {record.key, order};
+  record.places.push_back(place);
+  record.place_lines.push_back(order);
+}
+
+void Store::give_waiting_places() {
+  std::erase_if(waiting_, [&](const Waiting& waiting) {
+    const auto found = by_key_.find(waiting.key);
+    if (found == by_key_.end()) return false;
+    take_place(records_[found->second], waiting.place, waiting.order);
+    return true;
+  });
 }
 
 bool Store::contains(const std::string& key) const {
@@ -258,47 +199,53 @@ bool Store::contains(const std::string& key) const {
 
 bool Store::append(const Record& record) {
   const std::lock_guard guard(mutex_);
-  const FileLock lock(descriptor_);
+  const RecordFile::Lock lock(main_);
   std::exception_ptr problem;
   try {
-    read_new_lines(/*locked=*/true);
+    read_news();
   } catch (const FormatError&) {
     problem =
         std::current_exception();  // of somebody else's line: this record is kept all the same
   }
   const bool fresh = !by_key_.contains(record.key);
-  if (fresh) write_line(record.to_json());
+  if (fresh) write(record.to_json());
   if (problem) std::rethrow_exception(problem);
   return fresh;
 }
 
 bool Store::add_place(const std::string& key, const Labels& labels) {
   const std::lock_guard guard(mutex_);
-  const FileLock lock(descriptor_);
-  read_new_lines(/*locked=*/true);
+  const RecordFile::Lock lock(main_);
+  read_news();
   if (!by_key_.contains(key)) fail("the store has no run {}", key);
   const auto holder = holders_.find(labels);
-  if (holder != holders_.end() && holder->second == key) return false;
-  write_line(
-      {{"schema", kRecordSchema}, {"kind", "place"}, {"key", key}, {"labels", labels.to_json()}});
+  if (holder != holders_.end() && holder->second.key == key) return false;
+  write({{"schema", kRecordSchema}, {"kind", "place"}, {"key", key}, {"labels", labels.to_json()}});
   return true;
 }
 
-/// With the lock held and everything before taken in.
-void Store::write_line(const nlohmann::ordered_json& line) {
-  // Names from file systems need not be UTF-8.
-  std::string text = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  text += '\n';
-  try {
-    write_all(descriptor_, text);
-  } catch (const int code) {
-    // A half line would only be set aside later; without room even that may fail.
-    const bool undone = ftruncate(descriptor_, static_cast<off_t>(read_)) == 0;
-    fail("{} cannot be written: {}; the {} lines before are safe{}", file_.string(),
-         std::strerror(code), lines_,
-         undone ? "" : ", and half a line stays behind them until the next run");
+/// With everything before taken in.
+void Store::write(const nlohmann::ordered_json& line) {
+  if (access_ == Access::kRead) fail("the store was opened for reading");
+  if (access_ == Access::kWriteApart && !own_) {
+    const std::string name = name_of_part();
+    own_ = parts_
+               .emplace(name, std::make_unique<RecordFile>(folder_, folder_ / "records" / name,
+                                                           RecordFile::Use::kOwn))
+               .first->second.get();
   }
-  read_new_lines(/*locked=*/true);
+  RecordFile& file = own_ ? *own_ : main_;
+  file.write(line);
+  read_news(file);
+}
+
+std::vector<std::string> Store::contradictions() const {
+  std::vector<std::string> sentences = disagreements_;
+  for (const Waiting& waiting : waiting_) {
+    sentences.push_back(
+        fmt::format("{} gives a place to run {}, which is not there", waiting.where, waiting.key));
+  }
+  return sentences;
 }
 
 }  // namespace gala

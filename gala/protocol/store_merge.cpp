@@ -30,10 +30,6 @@ bool copy_trace(const fs::path& from, const fs::path& to) {
   return true;
 }
 
-bool same_result(const Record& a, const Record& b) {
-  return a.domains == b.domains && a.steps == b.steps;
-}
-
 }  // namespace
 
 MergeCounts merge_stores(Store& into, const Store& from) {
@@ -72,6 +68,7 @@ MergeCounts merge_stores(Store& into, const Store& from) {
 
 std::vector<std::string> check_store(const Store& store) {
   std::vector<std::string> problems = store.repairs();
+  for (std::string& problem : store.contradictions()) problems.push_back(std::move(problem));
   for (const Record& record : store.records()) {
     if (record.key != run_key(record.spec, record.data_hash)) {
       problems.push_back(fmt::format(

@@ -22,8 +22,8 @@ struct MergeCounts {
 /// it. Can be stopped and made again.
 MergeCounts merge_stores(Store& into, const Store& from);
 
-/// What is wrong with a store, as sentences: lines that were left out, records whose key is not that of what they
-/// say, traces that are gone.
+/// What is wrong with a store, as sentences: lines that were left out, runs that two writers made with other results,
+/// records whose key is not that of what they say, traces that are gone.
 std::vector<std::string> check_store(const Store& store);
 
 }  // namespace gala

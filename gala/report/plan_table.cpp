@@ -17,9 +17,33 @@ bool is_continual(const std::vector<const PoolRun*>& runs) {
   });
 }
 
+/// What the deviations of a table are over.
+struct Deviations {
+  std::set<std::int64_t> trials;  ///< how many, of the cells that are over trials
+  bool domains = false;
+
+  /// A sentence behind a caption; empty where there are none.
+  std::string words() const {
+    std::string over;
+    if (!trials.empty()) {
+      const auto [fewest, most] = std::pair(*trials.begin(), *trials.rbegin());
+      over = fewest == most ? fmt::format("{} trials", most)
+                            : fmt::format("{} to {} trials", fewest, most);
+      over += " (the standard error of a mean is that, divided by the root of their number)";
+    }
+    if (domains)
+      over +=
+          over.empty() ? "the domains of a single run" : ", or of a single run over its domains";
+    return over.empty() ? "" : " ± is the sample standard deviation over " + over + ".";
+  }
+};
+
 /// Over trials; of a single run with several domains, over those.
-void set_deviation(Cell& cell, const std::vector<const PoolRun*>& runs, bool as_error) {
+void set_deviation(Cell& cell, const std::vector<const PoolRun*>& runs, bool as_error,
+                   Deviations& deviations) {
+  if (cell.deviation) deviations.trials.insert(cell.samples);
   if (runs.size() != 1 || runs.front()->record->domains.size() < 2) return;
+  deviations.domains = true;
   std::vector<double> samples;
   for (const Score& score : runs.front()->record->domains) {
     samples.push_back(100 * (as_error ? 1 - score.accuracy() : score.accuracy()));
@@ -122,12 +146,11 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     }
   }
   table.caption = fmt::format(
-      "{}, and drop on the source after adaptation (%){}. ± is the sample standard deviation over "
-      "trials, or over the domains of a single run.",
-      errors ? "Error" : "Accuracy",
+      "{}, and drop on the source after adaptation (%){}.", errors ? "Error" : "Accuracy",
       in_norm ? ": from the source model with its own statistics, and from the source model in the "
                 "norm mode of the run, which leaves what the moved parameters cost"
               : "");
+  Deviations deviations;
   std::vector<int> block;  // of each row
   for (const auto& [group, loss, name] : lines) {
     const bool same =
@@ -146,7 +169,7 @@ Table plan_table(const Pool& pool, const std::string& plan) {
       const std::set<std::int64_t> trials =
           pool.trials({.backbone = lane.place.backbone, .dataset = lane.place.dataset});
       row.cells.push_back(mean_cell(runs, lane.error ? error_of : accuracy_of, 100));
-      set_deviation(row.cells.back(), runs, lane.error);
+      set_deviation(row.cells.back(), runs, lane.error, deviations);
       note_trials(row.cells.back(), trials);
       explain_missing(row.cells.back(), pool, query);
       row.cells.push_back(mean_cell(
@@ -157,6 +180,7 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     }
     table.rows.push_back(std::move(row));
   }
+  table.caption += deviations.words();
   mark_best(table, block);
   return table;
 }

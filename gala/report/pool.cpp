@@ -48,6 +48,14 @@ bool is_generated(const Record& record) {
          std::find(std::begin(kMade), std::end(kMade), record.data_hash) != std::end(kMade);
 }
 
+/// "a, b and c"; what records do not tell is "unknown".
+std::string listed(std::set<std::string> names) {
+  if (names.erase("") > 0) names.insert("unknown");
+  const std::vector<std::string> all(names.begin(), names.end());
+  if (all.size() < 2) return all.empty() ? "" : all.front();
+  return fmt::format("{} and {}", fmt::join(all.begin(), all.end() - 1, ", "), all.back());
+}
+
 /// How many adapting runs each plan has in each norm mode.
 std::map<std::string, std::map<std::string, std::int64_t>> norms_by_plan(
     const std::vector<Record>& records, const Wanted& wanted) {
@@ -147,7 +155,7 @@ std::vector<std::string> Pool::notes() const {
   std::map<std::string, std::set<std::string>> weights;
   bool single = true;
   std::set<std::string> generated;
-  std::set<std::string> precisions;
+  std::set<std::string> precisions, builds, libraries;
   std::set<std::int64_t> trials;
   std::set<double> parts;
   for (const PoolRun& run : runs_) {
@@ -155,6 +163,9 @@ std::vector<std::string> Pool::notes() const {
     if (!hash.empty()) weights[run.record->spec.training.dump()].insert(hash);
     if (is_generated(*run.record)) generated.insert(run.labels->dataset);
     precisions.insert(run.record->spec.precision);
+    constexpr std::size_t kShort = 7;
+    builds.insert(provenance_text(*run.record, "commit").substr(0, kShort));
+    libraries.insert(provenance_text(*run.record, "libtorch"));
     trials.insert(run.labels->trial);
     const double part = spec_number(run.record->spec.protocol, "images").value_or(0);
     if (part > 0) parts.insert(part);
@@ -177,6 +188,10 @@ std::vector<std::string> Pool::notes() const {
   if (precisions != std::set<std::string>{"float32"} && !precisions.empty()) {
     notes.push_back(
         fmt::format("Precision of convolutions and products: {}.", fmt::join(precisions, " and ")));
+  }
+  if (builds.size() > 1 || libraries.size() > 1) {
+    notes.push_back(fmt::format("Runs of several builds: gala {}; LibTorch {}.",
+                                listed(std::move(builds)), listed(std::move(libraries))));
   }
   if (!parts.empty()) {
     notes.push_back(fmt::format("Runs on a part of the data: images={} in their protocol.",

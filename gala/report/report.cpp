@@ -201,6 +201,11 @@ Report make_report(const std::filesystem::path& input, ReportFormat format,
   Table summary = summary_table(tables);
   tables.insert(tables.begin(), {summary.id, {std::move(summary)}});
   add_rotation(store.records(), tables);
+  Table cost = cost_table(store.records());
+  // Of machines, not of methods: printed where it is asked for.
+  if (std::find(choice.tables.begin(), choice.tables.end(), cost.id) != choice.tables.end()) {
+    tables.push_back({cost.id, {std::move(cost)}});
+  }
   keep_chosen(tables, choice);
   return {print(tables, format, choice), store.repairs()};
 }

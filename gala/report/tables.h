@@ -34,6 +34,8 @@ Table reset_table(const Pool& pool);
 /// Of GALA's runs that move one layer at a time, by their settings: how often a choice repeats a layer
 /// within its window.
 Table rotation_table(const std::vector<Record>& records);
+/// What the runs took, by plan, data, network and machine.
+Table cost_table(const std::vector<Record>& records);
 /// Whether the rows of a plan are whole methods: at least three adapt, with more than one loss between them,
 /// and each always with the same.
 bool compares_methods(const Pool& pool);

@@ -27,8 +27,25 @@ class Run:
     record: Json
     file: Path
     line: int
+    #: The folder beside whose records traces lie.
+    store: Path
     #: The labels of its further places, each with its line.
     places: list[tuple[Json, int]] = field(default_factory=list)
+
+    def give(self, places: list[tuple[Json, int]]) -> None:
+        """Adds places that it lacks: writers that do not see each other give one twice."""
+        for labels, line in places:
+            if labels not in [self.record["labels"], *(known for known, _line in self.places)]:
+                self.places.append((labels, line))
+
+
+@dataclass
+class _Place:
+    """A place of a run that another file of the store has."""
+
+    key: str
+    labels: Json
+    line: int
 
 
 def read_stores(paths: Paths, errors: Errors) -> list[Run]:
@@ -39,11 +56,7 @@ def read_stores(paths: Paths, errors: Errors) -> list[Run]:
         paths = [paths]
     runs: dict[str, Run] = {}
     for path in paths:
-        file = Path(path)
-        file = file / "records.jsonl" if file.is_dir() else file
-        if not file.is_file():
-            raise FileNotFoundError(f"the store {path} cannot be read: {file} does not exist")
-        for key, run in _read_file(file, errors).items():
+        for key, run in _read_store(Path(path), errors).items():
             if key in runs:
                 runs[key].places += run.places
             else:
@@ -51,7 +64,48 @@ def read_stores(paths: Paths, errors: Errors) -> list[Run]:
     return list(runs.values())
 
 
-def _read_file(file: Path, errors: Errors) -> dict[str, Run]:
+def _read_store(path: Path, errors: Errors) -> dict[str, Run]:
+    """A file, or records.jsonl and the files of writers of their own as one."""
+    files = [path]
+    if path.is_dir():
+        files = [path / "records.jsonl", *sorted(path.glob("records/*.jsonl"))]
+    if not files[0].is_file():
+        raise FileNotFoundError(f"the store {path} cannot be read: {files[0]} does not exist")
+    store = path if path.is_dir() else path.parent
+    runs: dict[str, Run] = {}
+    waiting: list[_Place] = []
+    lines = 0
+    for file in files:
+        found, places, count = _read_file(file, errors, lines, waits=len(files) > 1)
+        lines += count
+        waiting += places
+        for key, run in found.items():
+            run.store = store
+            if key not in runs:
+                runs[key] = run
+                continue
+            # Two writers made it: the one that ended first counts, with the places of both.
+            first, second = sorted([runs[key], run], key=_date)
+            first.give([(second.record["labels"], second.line), *second.places])
+            runs[key] = first
+    for place in waiting:
+        if place.key in runs:
+            runs[place.key].give([(place.labels, place.line)])
+    return runs
+
+
+def _date(run: Run) -> str:
+    provenance = run.record.get("provenance")
+    return str(provenance.get("date", "")) if isinstance(provenance, dict) else ""
+
+
+def _read_file(
+    file: Path, errors: Errors, before: int, waits: bool
+) -> tuple[dict[str, Run], list[_Place], int]:
+    """The runs of a file, its places of runs that are not there, and its number of lines.
+
+    `before` counts the lines of the files before, so that lines keep their order.
+    """
     lines = file.read_bytes().split(b"\n")
     # Behind the last newline stands nothing, or a line that is being written. After a power cut
     # even the newline may be there while what precedes it is not.
@@ -61,9 +115,10 @@ def _read_file(file: Path, errors: Errors) -> dict[str, Run]:
         torn = len(lines)
         lines.pop()
     runs: dict[str, Run] = {}
+    waiting: list[_Place] = []
     problems = []
     for number, line in enumerate(lines, 1):
-        problem = _take_in(line, number, file, runs)
+        problem = _take_in(line, before + number, file, runs, waiting if waits else None)
         if problem:
             problems.append(f"{file}: line {number} {problem}")
     if problems and errors == "raise":
@@ -75,8 +130,8 @@ def _read_file(file: Path, errors: Errors) -> dict[str, Run]:
             f"{file}: line {torn} is not whole (it is being written, or its writer was killed)"
         )
     for problem in problems:
-        warnings.warn(f"{problem}: left out", stacklevel=5)
-    return runs
+        warnings.warn(f"{problem}: left out", stacklevel=6)
+    return runs, waiting, len(lines)
 
 
 def _parse(line: bytes) -> tuple[Any, str]:
@@ -99,8 +154,10 @@ def schema_problem(line: Any) -> str:
     return "" if schema >= 1 else f"is of schema {schema}, which never was"
 
 
-def _take_in(text: bytes, number: int, file: Path, runs: dict[str, Run]) -> str:
-    """Adds what a line says to the runs; returns why it could not."""
+def _take_in(
+    text: bytes, number: int, file: Path, runs: dict[str, Run], waiting: list[_Place] | None
+) -> str:
+    """Adds what a line says to the runs, or to the places that wait for theirs; returns why it could not."""
     line, problem = _parse(text)
     problem = problem or schema_problem(line)
     if problem:
@@ -112,10 +169,13 @@ def _take_in(text: bytes, number: int, file: Path, runs: dict[str, Run]) -> str:
         return "has no key or no labels"
     if kind == "place":
         if key not in runs:
-            return "gives a place to a run that is not there"
+            if waiting is None:
+                return "gives a place to a run that is not there"
+            waiting.append(_Place(key, labels, number))
+            return ""
         runs[key].places.append((labels, number))
         return ""
     if key in runs:
         return f"has the key {key} of an earlier one"
-    runs[key] = Run(line, file, number)
+    runs[key] = Run(line, file, number, file.parent)
     return ""

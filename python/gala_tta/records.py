@@ -85,8 +85,9 @@ def load_records(paths: Paths, *, places: bool = False, errors: Errors = "raise"
     Parameters
     ----------
     paths
-        A store (the folder with `records.jsonl`), a file of such lines, or several of either. A run
-        that is in several is that of the first.
+        A store (the folder with `records.jsonl`, and `records/` where writers had files of their
+        own), a file of such lines, or several of either. A run that is in several is that of the
+        first.
     places
         Give a run a row for each of its places in tables, not one alone: a plan then has all of its
         runs, those that it shares with another plan too.
@@ -157,8 +158,8 @@ def _row(run: Run, labels: Json, line: int) -> Json:
     row.update({f"spec_{name}": value for name, value in spec.items()})
     row.update({name: provenance.get(name) for name in _PROVENANCE})
     row["machine"] = _made_with(record)
-    row["trace"] = str(run.file.parent / record["trace"]) if record.get("trace") else None
-    row["store"], row["line"], row["record"] = str(run.file.parent), line, record
+    row["trace"] = str(run.store / record["trace"]) if record.get("trace") else None
+    row["store"], row["line"], row["record"] = str(run.store), line, record
     return row
 
 

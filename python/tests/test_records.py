@@ -9,6 +9,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import gala_tta
 import program_truth
@@ -61,6 +62,29 @@ def test_several_stores_and_files_are_read_together(tmp_path: Path) -> None:
     assert list(frame["store"]) == [str(one), str(two)]
     with pytest.raises(FileNotFoundError, match="three cannot be read"):
         gala_tta.load_records([one, tmp_path / "three"])
+
+
+def test_the_files_of_several_writers_are_one_store(tmp_path: Path) -> None:
+    def made(key: str, date: str, **changes: Any) -> dict[str, Any]:
+        line = record(key * 32, **changes)
+        return {**line, "provenance": {**line["provenance"], "date": date}}
+
+    def write(name: str, lines: list[dict[str, Any]]) -> None:
+        (tmp_path / "records").mkdir(exist_ok=True)
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (tmp_path / "records" / name).write_text(text)
+
+    write_store(tmp_path, [made("a", "2026-01-01T11:00:00Z", wrong=2)])
+    labels = {**record()["labels"], "plan": "other"}
+    place = {"schema": 1, "kind": "place", "key": "b" * 32, "labels": labels}
+    # Made twice: that which ended first counts. A place may stand before its run, and twice.
+    write("1.jsonl", [made("a", "2026-01-01T10:00:00Z", wrong=8), place])
+    write("2.jsonl", [made("b", "2026-01-01T10:00:00Z", trial=1), place])
+    frame = gala_tta.load_records(tmp_path)
+    assert list(frame["key"].str[0]) == ["a", "b"]
+    assert frame.iloc[0]["error"] == pytest.approx(0.3)
+    assert list(frame["store"]) == [str(tmp_path)] * 2
+    assert list(gala_tta.load_records(tmp_path, places=True)["plan"]) == ["test", "test", "other"]
 
 
 def test_places_are_rows_where_they_are_asked_for(tmp_path: Path) -> None:
