@@ -78,9 +78,10 @@ TEST(Comparison, SaysWhatElseDiffers) {
   EXPECT_TRUE(compare(records, "A", "B").notes.empty());
   records[1].spec.precision = "bf16";
   records[1].provenance = {{"commit", "abcdef01234"}};
-  EXPECT_EQ(compare(records, "A", "B").notes,
-            (std::vector<std::string>{"Runs of different builds are compared: abc and abcdef0.",
-                                      "Runs of different precisions are compared: bf16 and float32."}));
+  EXPECT_EQ(
+      compare(records, "A", "B").notes,
+      (std::vector<std::string>{"Runs of different builds are compared: abc and abcdef0.",
+                                "Runs of different precisions are compared: bf16 and float32."}));
 }
 
 TEST(Crossing, HasGroupsAcross) {

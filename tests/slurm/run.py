@@ -100,8 +100,7 @@ class Case:
                                     stderr=subprocess.PIPE)
         # A program that is killed alone, as by the kernel for want of memory: its task requeues itself.
         cluster.wait_for("a record", lambda: (store / "records").exists(), 120)
-        cluster.wait_for("gala on n1", lambda: self.gala_on("n1"), 120)
-        cluster.kill(self.gala_on("n1")[0], signal.SIGKILL)
+        cluster.kill(cluster.wait_for("gala on n1", lambda: self.gala_on("n1"), 120)[0], signal.SIGKILL)
         self.say("a program was killed")
         # Then a node, with whatever is at work there: Slurm requeues the task when it misses the node.
         cluster.wait_for("gala on n2", lambda: self.gala_on("n2"), 120)
