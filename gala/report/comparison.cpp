@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -101,6 +102,27 @@ Row row_of(const Place& place, const Sides& sides, const Pairs& pairs, bool grou
   return row;
 }
 
+/// Says where the runs differ in what is no part of the rows: a difference may come from that.
+void add_mixtures(const std::vector<std::pair<Place, Sides>>& places, Table& table) {
+  std::map<std::string, std::set<std::string>> found;
+  for (const auto& [place, sides] : places) {
+    std::map<std::string, std::set<std::string>> here;
+    for (const Scores* scores : {&sides.first, &sides.second}) {
+      for (const Record* run : scores->runs) {
+        here["precisions"].insert(run->spec.precision);
+        here["builds"].insert(provenance_text(*run, "commit").substr(0, 7));
+      }
+    }
+    for (const auto& [name, values] : here) {
+      if (values.size() > 1) found[name].insert(fmt::format("{}", fmt::join(values, " and ")));
+    }
+  }
+  for (const auto& [name, values] : found) {
+    table.notes.push_back(
+        fmt::format("Runs of different {} are compared: {}.", name, fmt::join(values, "; ")));
+  }
+}
+
 [[noreturn]] void fail_with_rows(const std::set<std::string>& known, const std::string& row) {
   fail<ConfigError>("--compare: there is no row \"{}\"{}", row,
                     suggestion(row, {known.begin(), known.end()}));
@@ -183,6 +205,7 @@ Table comparison_table(const std::vector<Record>& records, const std::string& fi
     (sides.error ? errors : accuracies) = true;
     repeats = repeats || sides.first.seeds.size() > 1 || sides.second.seeds.size() > 1;
   }
+  add_mixtures(places, table);
   table.caption = fmt::format(
       "Paired differences, {} less {}, in points of {}. A pair is one domain of one stream (its "
       "order included), or one target, under one source model{}. The interval is a percentile "

@@ -72,6 +72,18 @@ TEST(Comparison, WhatDoesNotAdaptStandsBesideEveryLoss) {
   }
 }
 
+TEST(Comparison, SaysWhatElseDiffers) {
+  std::vector<Record> records = {stream_run("A", "first", 0, {600, 600}),
+                                 stream_run("B", "first", 0, {500, 500})};
+  EXPECT_TRUE(compare(records, "A", "B").notes.empty());
+  records[1].spec.precision = "bf16";
+  records[1].provenance = {{"commit", "abcdef01234"}};
+  EXPECT_EQ(
+      compare(records, "A", "B").notes,
+      (std::vector<std::string>{"Runs of different builds are compared: abc and abcdef0.",
+                                "Runs of different precisions are compared: bf16 and float32."}));
+}
+
 TEST(Crossing, HasGroupsAcross) {
   std::vector<Record> records;
   for (const char* group : {"One", "Two"}) {

@@ -44,5 +44,30 @@ TEST(CostFigure, ComparesOnlyWhatWasMadeAlike) {
                                       "ResNet-18, batch 32, cuda:0, bf16, 3 at once: time"}));
 }
 
+TEST(CostTable, SharesTheHoursOfRunsThatWentSideBySide) {
+  std::vector<Record> records;
+  for (const double seconds : {10.0, 20.0, 60.0, 36.0}) {
+    Record record = made_up({.plan = "mine"}, static_cast<std::int64_t>(seconds));
+    record.cost.total = 1000 * seconds;
+    record.over_time = {{200, 300}, {100, 100}, {}};
+    record.provenance = {{"gpu", "A GPU"}, {"jobs", seconds == 36 ? 1 : 3}};
+    records.push_back(record);
+  }
+  records.push_back(made_up({.plan = "untimed"}, 5));
+  records.back().cost.total = 0;
+  const Table table = cost_table(records);
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].heads, (std::vector<std::string>{"mine", "PACS, ResNet-18", "A GPU"}));
+  EXPECT_EQ(table.rows[1].heads[2], "A GPU, 3 at once");
+  const auto number = [&](std::size_t cell) { return table.rows[1].cells.at(cell).value; };
+  EXPECT_EQ(number(0), 3);
+  EXPECT_DOUBLE_EQ(number(1), 3 * 500 / 1e6);
+  EXPECT_NEAR(number(2), 30.0 / 3600, 1e-12);
+  EXPECT_EQ(number(3), 20);
+  EXPECT_EQ(number(4), 60);
+  ASSERT_EQ(table.notes.size(), 1U);
+  EXPECT_EQ(table.notes[0], "All of them: 0.02 hours.");  // 66 seconds
+}
+
 }  // namespace
 }  // namespace gala::test

@@ -68,6 +68,41 @@ TEST(Tables, SayWhenOnlyAPartOfTheDataWasUsed) {
   }));
 }
 
+TEST(PlanTable, SaysWhatItsDeviationsAreOver) {
+  std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700)};
+  const auto caption = [&] { return find(make_tables(records), "plan-mine").variants[0].caption; };
+  EXPECT_EQ(caption().find("±"), std::string::npos) << "there is none";
+  records.push_back(made_up({.plan = "mine", .row = "a", .trial = 1}, 720));
+  EXPECT_NE(caption().find("over 2 trials"), std::string::npos) << caption();
+  for (const std::int64_t trial : {0, 1, 2}) {
+    records.push_back(made_up({.plan = "mine", .row = "b", .trial = trial}, 700 + trial));
+  }
+  EXPECT_NE(caption().find("over 2 to 3 trials"), std::string::npos) << caption();
+  EXPECT_EQ(caption().find("domains"), std::string::npos) << caption();
+  Record stream = made_up({.plan = "mine", .row = "c"}, 700);
+  stream.domains.push_back({"another", 1000, 600});
+  records.push_back(stream);
+  EXPECT_NE(caption().find("or of a single run over its domains"), std::string::npos) << caption();
+}
+
+TEST(PlanTable, SaysWhenItsRunsAreOfSeveralBuilds) {
+  std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700),
+                                 made_up({.plan = "mine", .row = "b"}, 800)};
+  const auto told = [&] {
+    const auto notes = find(make_tables(records), "plan-mine").variants[0].notes;
+    const auto note = std::find_if(notes.begin(), notes.end(), [](const std::string& text) {
+      return text.starts_with("Runs of several builds");
+    });
+    return note == notes.end() ? "" : *note;
+  };
+  EXPECT_EQ(told(), "");
+  records[0].provenance = {{"commit", "0123456789"}, {"libtorch", "2.11.0"}};
+  records[1].provenance = {{"commit", "abcdef0123"}, {"libtorch", "2.11.0"}};
+  EXPECT_EQ(told(), "Runs of several builds: gala 0123456 and abcdef0; LibTorch 2.11.0.");
+  records[1].provenance = {{"commit", "0123456789"}};
+  EXPECT_EQ(told(), "Runs of several builds: gala 0123456; LibTorch 2.11.0 and unknown.");
+}
+
 TEST(PlanTable, AMeanOverFewerTrialsSaysWhichAndDoesNotCompete) {
   std::vector<Record> records;
   for (const std::int64_t trial : {0, 1, 2}) {

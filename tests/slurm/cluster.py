@@ -64,11 +64,13 @@ def free_ports(count):
 
 
 def wait_for(what, condition, seconds):
+    """What the condition comes to, as soon as that is true."""
     end = time.monotonic() + seconds
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > end:
             raise TimeoutError(f"{what}: not within {seconds} s")
         time.sleep(0.2)
+    return found
 
 
 class Cluster:

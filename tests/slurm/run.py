@@ -71,6 +71,9 @@ class Case:
         assert done.returncode == code, f"gala {arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
+    def gala_on(self, node):
+        return self.machines.programs_on(node, pathlib.Path(self.program).name)
+
     def tasks(self):
         """State and restarts of the tasks, by number."""
         found = {}
@@ -97,11 +100,10 @@ class Case:
                                     stderr=subprocess.PIPE)
         # A program that is killed alone, as by the kernel for want of memory: its task requeues itself.
         cluster.wait_for("a record", lambda: (store / "records").exists(), 120)
-        cluster.wait_for("gala on n1", lambda: self.machines.programs_on("n1", "gala"), 60)
-        cluster.kill(self.machines.programs_on("n1", "gala")[0], signal.SIGKILL)
+        cluster.kill(cluster.wait_for("gala on n1", lambda: self.gala_on("n1"), 120)[0], signal.SIGKILL)
         self.say("a program was killed")
         # Then a node, with whatever is at work there: Slurm requeues the task when it misses the node.
-        cluster.wait_for("gala on n2", lambda: self.machines.programs_on("n2", "gala"), 60)
+        cluster.wait_for("gala on n2", lambda: self.gala_on("n2"), 120)
         self.machines.kill_node("n2")
         self.say(f"n2 died; {len(results(store))} of {RUNS} runs were there")
 
