@@ -4,10 +4,11 @@
     published_corruptions.py REPOSITORY IMAGES.png [COUNT]
 
 REPOSITORY is a checkout of hendrycks/robustness. Its functions are loaded from
-ImageNet-C/create_c/make_cifar_c.py; calls that newer libraries renamed are put right on the way.
+ImageNet-C/create_c/make_cifar_c.py or, for rows of 224x224 images, make_imagenet_c.py; calls that newer libraries renamed are put right on the way.
 One core, severity 5, processor time, the same JSON lines.
 """
 import json
+import math
 import os
 import pathlib
 import sys
@@ -26,14 +27,15 @@ RENAMED = (("multichannel=True", "channel_axis=-1"), ("np.float_)", "np.float64)
            ("scipy.ndimage.interpolation", "scipy.ndimage"), (", mode='L')", ")"))
 
 
-def load_functions(folder):
-    source = (folder / "make_cifar_c.py").read_text()
+def load_functions(folder, side):
+    script = folder / ("make_cifar_c.py" if side == 32 else "make_imagenet_c.py")
+    source = script.read_text()
     begin = source.index("import skimage")
     source = source[begin:source.index("End Distortions")]
     for old, new in RENAMED:
         source = source.replace(old, new)
     names = {"np": np, "Image": Image}
-    exec(compile(source + "\n", str(folder / "make_cifar_c.py"), "exec"), names)
+    exec(compile(source + "\n", str(script), "exec"), names)
     return names
 
 
@@ -48,10 +50,13 @@ def main():
         sys.exit(__doc__)
     picture = np.array(Image.open(sys.argv[2]).convert("RGB"))
     count = min(int(sys.argv[3]) if len(sys.argv) > 3 else 1000, len(picture))
-    images = [Image.fromarray(row.reshape(32, 32, 3)) for row in picture[:count]]
+    side = math.isqrt(picture.shape[1])
+    if side not in (32, 224):
+        sys.exit(f"{sys.argv[2]}: expected a width of 1024 or 50176 pixels, one image a row")
+    images = [Image.fromarray(row.reshape(side, side, 3)) for row in picture[:count]]
     cv2.setNumThreads(1)
     folder = pathlib.Path(sys.argv[1]) / "ImageNet-C/create_c"
-    functions = load_functions(folder)
+    functions = load_functions(folder, side)
     os.chdir(folder)  # frost reads its photographs from the working directory
     total = 0.0
     for name in NAMES:

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "cli/command.h"
@@ -12,6 +13,7 @@
 #include "gala/base/interrupt.h"
 #include "gala/data/corrupted.h"
 #include "gala/data/corruption/corruption_writer.h"
+#include "gala/data/imagenet_crop.h"
 
 namespace gala {
 namespace {
@@ -20,6 +22,8 @@ namespace fs = std::filesystem;
 
 struct CorruptFlags {
   std::string data, corruption, severity, out, frost;
+  std::string set = "auto";
+  std::optional<int> quality;
   std::uint64_t seed = 0;
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   bool quiet = false;
@@ -34,6 +38,36 @@ DataSource open_clean(const std::string& text) {
                       fmt::join(names, ", "));
   }
   return source;
+}
+
+/// The set that is asked for, or else whose constants the first picture's size calls for.
+CorruptionSet choose_set(const CorruptFlags& flags, const Dataset& clean) {
+  CorruptionSet set{};
+  if (parse_value(flags.set, set)) return set;
+  if (flags.set != "auto") {
+    fail<ConfigError>("--set cannot be \"{}\" (expected auto|{})", flags.set,
+                      accepted_values<CorruptionSet>());
+  }
+  Image first;
+  clean.read(0, first);
+  const std::int64_t shorter = std::min(first.height, first.width);
+  if (first.height == 32 && first.width == 32) return CorruptionSet::kCifar;
+  if (shorter >= kImageNetSide && !first.pixels.empty()) return CorruptionSet::kImageNet;
+  fail<ConfigError>(
+      "{}: {}x{} {} have no constants: CIFAR's are for pictures of 32x32, ImageNet's for 224x224, "
+      "to "
+      "which larger ones are cropped (--set imagenet does that to any)",
+      clean.item_name(0), first.height, first.width, first.pixels.empty() ? "floats" : "pixels");
+}
+
+/// What was chosen, in words.
+std::string describe_set(CorruptionSet set, int quality) {
+  const std::string jpeg =
+      quality > 0 ? fmt::format("; JPEG of quality {} at the end", quality) : "";
+  if (set == CorruptionSet::kCifar) return "constants of CIFAR-10-C, 32x32" + jpeg;
+  return "constants of ImageNet-C; short side 256, the middle 224x224 (pictures of that size as "
+         "they are)" +
+         jpeg;
 }
 
 /// One file for each corruption, in their order; then, in a folder, that of the labels.
@@ -84,10 +118,18 @@ void corrupt(const CorruptFlags& flags) {
   }
   if (flags.threads < 1) fail<ConfigError>("--threads {}: expected 1 or more", flags.threads);
   const DataSource source = open_clean(flags.data);
-  const std::shared_ptr<const Dataset> clean = source.domains.front().data;
-  if (!flags.frost.empty()) options.textures = read_frost_textures(flags.frost);
+  std::shared_ptr<const Dataset> clean = source.domains.front().data;
+  options.set = choose_set(flags, *clean);
+  const bool imagenet = options.set == CorruptionSet::kImageNet;
+  options.quality = flags.quality.value_or(imagenet ? 85 : 0);
+  if (options.quality < 0 || options.quality > 100) {
+    fail<ConfigError>("--quality {}: expected 1 to 100, or 0 for none", options.quality);
+  }
+  if (imagenet) clean = std::make_shared<ImageNetCrop>(clean);
+  if (!flags.frost.empty()) options.textures = read_frost_textures(flags.frost, options.set);
   const auto paths = choose_paths(flags, corruptions);
   check_files(flags, source.spec, paths);
+  std::cout << describe_set(options.set, options.quality) << '\n';
 
   const auto repeats = static_cast<int>(options.severities.size());
   const std::int64_t rows = clean->size() * repeats;
@@ -116,8 +158,11 @@ void corrupt(const CorruptFlags& flags) {
 void add_corrupt_command(CLI::App& program) {
   auto flags = std::make_shared<CorruptFlags>();
   CLI::App* command =
-      program.add_subcommand("corrupt", "Write a 32x32 set with the published corruptions");
-  command->add_option("--data", flags->data, "the clean set, such as cifar10:path=DIR")->required();
+      program.add_subcommand("corrupt", "Write a set with the published corruptions");
+  command
+      ->add_option("--data", flags->data,
+                   "the clean set, such as cifar10:path=DIR or folder:path=DIR")
+      ->required();
   command
       ->add_option("--corruption", flags->corruption,
                    "names with commas, all (the 15 of the benchmark) or extra (the other 4)")
@@ -130,6 +175,16 @@ void add_corrupt_command(CLI::App& program) {
       ->add_option("--out", flags->out,
                    "FILE.npy for one corruption, or a folder for NAME.npy and labels.npy")
       ->required();
+  command
+      ->add_option(
+          "--set", flags->set,
+          "whose constants: cifar (32x32), imagenet (cropped to 224x224); auto: by the first "
+          "picture's size")
+      ->capture_default_str();
+  command->add_option(
+      "--quality", flags->quality,
+      "JPEG quality at the end, 0: none (default: 85 with imagenet, as published, else "
+      "0)");
   command->add_option("--seed", flags->seed, "of all that is drawn")->capture_default_str();
   command->add_option("--frost", flags->frost,
                       "folder with frost photographs (none: made textures)");
@@ -139,7 +194,8 @@ void add_corrupt_command(CLI::App& program) {
   command->footer(
       "Examples:\n"
       "  gala corrupt --data cifar10:path=DIR --corruption fog --severity 5 --out f.npy\n"
-      "  gala corrupt --data cifar10:path=DIR --corruption all --severity all --out D");
+      "  gala corrupt --data cifar10:path=DIR --corruption all --severity all --out D\n"
+      "  gala corrupt --data folder:path=val --corruption all --severity 5 --out D");
   command->callback([flags] {
     catch_interrupts();
     try {

@@ -5,7 +5,9 @@
 
 #include "gala/data/array_dataset.h"
 #include "gala/data/cifar.h"
+#include "gala/data/corruption/jpeg_round_trip.h"
 #include "gala/data/image_folder.h"
+#include "gala/data/imagenet.h"
 #include "gala/data/stream_order.h"
 
 namespace gala {
@@ -72,25 +74,23 @@ std::vector<Domain> read_arrays(const CorruptedCifarOptions& options,
   return domains;
 }
 
-std::vector<Domain> generate(const CorruptedCifarOptions& options,
+/// One domain for each corruption and severity of a clean set.
+std::vector<Domain> generate(const std::shared_ptr<const Dataset>& clean,
+                             CorruptionSettings settings, const std::string& frost,
                              const std::vector<Corruption>& corruptions,
-                             const std::vector<int>& severities, int classes) {
-  const auto clean = open_cifar(options.path, classes, Split::kTest);
-  std::shared_ptr<const FrostTextures> textures;
-  if (!options.frost.empty()) {
-    textures = read_frost_textures(options.frost);
+                             const std::vector<int>& severities) {
+  if (!frost.empty()) {
+    settings.textures = read_frost_textures(frost, settings.set);
   } else if (std::find(corruptions.begin(), corruptions.end(), Corruption::kFrost) !=
              corruptions.end()) {
-    textures = FrostTextures::procedural();
+    settings.textures = FrostTextures::procedural(static_cast<int>(corruption_side(settings.set)));
   }
   std::vector<Domain> domains;
   for (Corruption corruption : corruptions) {
     for (int severity : severities) {
-      domains.push_back(
-          {domain_name(corruption, severity, severities.size() > 1),
-           std::make_shared<CorruptedDataset>(clean, corruption, severity,
-                                              static_cast<std::uint64_t>(options.seed), textures),
-           std::string(corruption_name(corruption)), severity});
+      domains.push_back({domain_name(corruption, severity, severities.size() > 1),
+                         std::make_shared<CorruptedDataset>(clean, corruption, severity, settings),
+                         std::string(corruption_name(corruption)), severity});
     }
   }
   return domains;
@@ -101,22 +101,27 @@ std::vector<Domain> open_corrupted(std::string_view set, const CorruptedCifarOpt
   require_option(set, "path", options.path);
   const auto corruptions = parse_corruptions(options.corruption);
   const auto severities = parse_severities(options.severity);
-  return options.generate ? generate(options, corruptions, severities, classes)
-                          : read_arrays(options, corruptions, severities, classes);
+  if (!options.generate) return read_arrays(options, corruptions, severities, classes);
+  return generate(open_cifar(options.path, classes, Split::kTest),
+                  {.seed = static_cast<std::uint64_t>(options.seed)}, options.frost, corruptions,
+                  severities);
 }
 
 }  // namespace
 
 CorruptedDataset::CorruptedDataset(std::shared_ptr<const Dataset> clean, Corruption corruption,
-                                   int severity, std::uint64_t seed,
-                                   std::shared_ptr<const FrostTextures> textures)
+                                   int severity, const CorruptionSettings& settings)
     : clean_(std::move(clean)),
-      corruptor_(corruption, severity, seed, textures),
-      origin_(fmt::format("corruption {} {} {}\n", corruption_name(corruption), severity, seed)) {
+      corruptor_(corruption, severity, settings.seed, settings.textures, settings.set),
+      quality_(settings.quality),
+      origin_(fmt::format("corruption {} {} {}\n", corruption_name(corruption), severity,
+                          settings.seed)) {
   set_classes(clean_->classes(), clean_->class_names());
-  if (corruption == Corruption::kFrost && textures) {
+  if (settings.set != CorruptionSet::kCifar) origin_ += format_value(settings.set) + "\n";
+  if (quality_ != 0) origin_ += fmt::format("quality {}\n", quality_);
+  if (corruption == Corruption::kFrost && settings.textures) {
     Sha256 hash;
-    for (const FrostTexture& texture : textures->textures()) {
+    for (const FrostTexture& texture : settings.textures->textures()) {
       hash.update(texture.pixels.data(), texture.pixels.size());
     }
     origin_ += hash.hex();
@@ -125,10 +130,18 @@ CorruptedDataset::CorruptedDataset(std::shared_ptr<const Dataset> clean, Corrupt
 
 void CorruptedDataset::read(std::int64_t index, Image& into) const {
   clean_->read(index, into);
-  require_corruptible(into.height, into.width);
-  std::array<std::uint8_t, kCorruptionBytes> clean;
-  std::copy(into.pixels.begin(), into.pixels.end(), clean.begin());
+  const std::int64_t side = corruption_side(corruptor_.set());
+  if (into.height != side || into.width != side || into.pixels.empty()) {
+    fail<ConfigError>(
+        "{}: {}x{} {} cannot be corrupted (expected {}x{} RGB bytes, which the constants "
+        "of the set {} are for)",
+        clean_->item_name(index), into.height, into.width,
+        into.pixels.empty() ? "floats" : "pixels", side, side, format_value(corruptor_.set()));
+  }
+  const std::vector<std::uint8_t> clean = into.pixels;
   corruptor_.apply(index, clean, into.pixels);
+  if (quality_ == 0) return;
+  jpeg_round_trip(into.pixels.data(), static_cast<int>(side), quality_, into.pixels.data());
 }
 
 void CorruptedDataset::hash_item(std::int64_t index, Sha256& hash) const {
@@ -165,7 +178,8 @@ std::vector<int> parse_severities(std::string_view text) {
   return found;
 }
 
-std::shared_ptr<const FrostTextures> read_frost_textures(const std::string& folder) {
+std::shared_ptr<const FrostTextures> read_frost_textures(const std::string& folder,
+                                                         CorruptionSet set) {
   const std::vector<Domain> domains = open_folder({.path = folder});
   const Dataset& data = *domains.front().data;
   std::vector<FrostTexture> photographs;
@@ -174,7 +188,39 @@ std::shared_ptr<const FrostTextures> read_frost_textures(const std::string& fold
     data.read(i, image);
     photographs.push_back({image.height, image.width, image.pixels});
   }
-  return FrostTextures::from_photographs(photographs);
+  return FrostTextures::from_photographs(photographs, static_cast<int>(corruption_side(set)));
+}
+
+std::vector<Domain> open_imagenetc(const CorruptedImageNetOptions& options) {
+  require_option("imagenetc", "path", options.path);
+  const auto corruptions = parse_corruptions(options.corruption);
+  const auto severities = parse_severities(options.severity);
+  if (options.quality < 0 || options.quality > 100) {
+    fail<ConfigError>("imagenetc: quality cannot be {} (expected 1 to 100, or 0 for none)",
+                      options.quality);
+  }
+  if (options.generate) {
+    return generate(open_imagenet_pictures({options.path, options.classes}, "imagenetc"),
+                    {.set = CorruptionSet::kImageNet,
+                     .seed = static_cast<std::uint64_t>(options.seed),
+                     .quality = static_cast<int>(options.quality)},
+                    options.frost, corruptions, severities);
+  }
+  std::vector<Domain> domains;
+  for (Corruption corruption : corruptions) {
+    for (int severity : severities) {
+      const std::string name(corruption_name(corruption));
+      const fs::path folder = fs::path(options.path) / name / std::to_string(severity);
+      if (!fs::is_directory(folder)) {
+        fail<ConfigError>("{}: is missing (generate=yes makes the pictures from the clean ones)",
+                          folder.string());
+      }
+      domains.push_back({domain_name(corruption, severity, severities.size() > 1),
+                         open_imagenet_pictures({folder.string(), options.classes}, "imagenetc"),
+                         name, severity});
+    }
+  }
+  return domains;
 }
 
 std::vector<Domain> open_cifar10c(const CorruptedCifarOptions& options) {

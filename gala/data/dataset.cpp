@@ -11,6 +11,7 @@
 #include "gala/data/domainbed.h"
 #include "gala/data/idx.h"
 #include "gala/data/image_folder.h"
+#include "gala/data/imagenet.h"
 #include "gala/data/tiny_imagenet.h"
 
 namespace gala {
@@ -63,6 +64,10 @@ constexpr auto kLines = std::to_array<DataLine>({
         "cifar10c", "CIFAR-10 under corruptions: the published arrays, or made on the fly"),
     data_entry<CorruptedCifarOptions, open_cifar100c>(
         "cifar100c", "CIFAR-100 under corruptions: the published arrays, or made on the fly"),
+    data_entry<ImageNetOptions, open_imagenet>(
+        "imagenet", "ImageNet's 1,000 classes, cropped to 224 x 224, in order of the files' names"),
+    data_entry<CorruptedImageNetOptions, open_imagenetc>(
+        "imagenetc", "ImageNet under corruptions: the published folders, or made on the fly"),
     data_entry<MnistOptions, open_mnist>("mnist", "MNIST"),
     data_entry<FashionMnistOptions, open_fashion_mnist>("fashion_mnist", "Fashion-MNIST"),
     data_entry<TinyImageNetOptions, open_tiny_imagenet>("tiny_imagenet",

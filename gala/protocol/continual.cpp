@@ -7,6 +7,11 @@
 namespace gala {
 
 RunDefaults ContinualProtocol::defaults() const {
+  if (options_.set == ContinualSet::kImageNet) {
+    return {.stream = "continual",
+            .batch_size = 64,
+            .method = {.optimizer = "sgd:rate=0.00025,momentum=0.9,nesterov=yes", .norm = "batch"}};
+  }
   return {.stream = "continual",
           .batch_size = 200,
           .method = {.optimizer = "adam:rate=0.001", .norm = "batch"}};
@@ -14,7 +19,15 @@ RunDefaults ContinualProtocol::defaults() const {
 
 DataSource ContinualProtocol::open_corrupted() const {
   const std::string set = format_value(options_.set);
-  if (!options_.generate && !options_.path.empty() && !std::filesystem::exists(options_.path)) {
+  const bool missing =
+      !options_.generate && !options_.path.empty() && !std::filesystem::exists(options_.path);
+  if (missing && options_.set == ContinualSet::kImageNet) {
+    fail<ConfigError>(
+        "{} is missing; the published folders go there, or make the pictures on the way: "
+        "path=FOLDER,generate=yes with that of the clean validation pictures",
+        options_.path);
+  }
+  if (missing) {
     fail<ConfigError>(
         "{} is missing; the published arrays go there, or make them: gala corrupt --data "
         "{}:path={} "
@@ -35,7 +48,9 @@ std::optional<DataSource> ContinualProtocol::open_clean() const {
   const std::string& path =
       options_.clean.empty() && options_.generate ? options_.path : options_.clean;
   if (path.empty()) return std::nullopt;
-  DataSource clean = open_data({format_value(options_.set), {{"path", path}, {"split", "test"}}});
+  Spec spec{format_value(options_.set), {{"path", path}}};
+  if (options_.set != ContinualSet::kImageNet) spec.set("split", "test");
+  DataSource clean = open_data(spec);
   clean.domains.front().name = "clean";
   limit_images(clean, options_.images);
   return clean;
@@ -44,7 +59,8 @@ std::optional<DataSource> ContinualProtocol::open_clean() const {
 TestBed ContinualProtocol::open() const {
   TestBed bed;
   bed.protocol = without_paths(options_to_spec("continual", options_), Options::kPaths);
-  bed.dataset = options_.set == CifarSet::kCifar10 ? "CIFAR-10" : "CIFAR-100";
+  constexpr std::string_view kNames[] = {"CIFAR-10", "CIFAR-100", "ImageNet"};
+  bed.dataset = kNames[static_cast<std::size_t>(options_.set)];
   const bool corrupted = options_.corruption != "none";
   if (corrupted) {
     bed.target = open_corrupted();

@@ -24,7 +24,8 @@ constexpr ProtocolLine protocol_entry(std::string_view name, std::string_view su
 
 constexpr auto kLines = std::to_array<ProtocolLine>({
     protocol_entry<ContinualProtocol>(
-        "continual", "CIFAR-10-C or CIFAR-100-C, corruptions one after the other without a reset"),
+        "continual",
+        "CIFAR-10-C, CIFAR-100-C or ImageNet-C, corruptions one after the other without a reset"),
     protocol_entry<DomainBedProtocol>(
         "domainbed", "one environment of PACS, VLCS, TerraIncognita or OfficeHome, as T3A runs it"),
     protocol_entry<TinyDomainBedProtocol>(

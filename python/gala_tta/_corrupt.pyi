@@ -9,7 +9,12 @@ BENCHMARK_CORRUPTIONS: int
 
 class Corruptor:
     def __init__(
-        self, name: str, severity: int, seed: int, photographs: Sequence[NDArray[np.uint8]]
+        self,
+        name: str,
+        severity: int,
+        seed: int,
+        photographs: Sequence[NDArray[np.uint8]],
+        side: int,
     ) -> None: ...
     def apply(
         self,

@@ -24,7 +24,8 @@ using Indices = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::d
 using Photograph =
     nb::ndarray<const std::uint8_t, nb::shape<-1, -1, 3>, nb::c_contig, nb::device::cpu>;
 
-std::shared_ptr<const FrostTextures> textures_of(const std::vector<Photograph>& photographs) {
+std::shared_ptr<const FrostTextures> textures_of(const std::vector<Photograph>& photographs,
+                                                 CorruptionSet set) {
   if (photographs.empty()) return nullptr;
   std::vector<FrostTexture> textures;
   for (const Photograph& photograph : photographs) {
@@ -32,32 +33,35 @@ std::shared_ptr<const FrostTextures> textures_of(const std::vector<Photograph>& 
                         static_cast<std::int64_t>(photograph.shape(1)),
                         {photograph.data(), photograph.data() + photograph.size()}});
   }
-  return FrostTextures::from_photographs(textures);
+  return FrostTextures::from_photographs(textures, static_cast<int>(corruption_side(set)));
 }
 
-/// Pictures made before Python may have a word: Ctrl-C is heard between them.
-constexpr std::int64_t kChunk = 1024;
+/// Bytes made before Python may have a word: Ctrl-C is heard between them.
+constexpr std::int64_t kChunkBytes = 1024 * 3072;
 
 void apply(const Corruptor& corruptor, const Pictures& input, const Results& output,
            const Indices& indices, int threads) {
-  require_corruptible(static_cast<std::int64_t>(input.shape(1)),
-                      static_cast<std::int64_t>(input.shape(2)));
+  const CorruptionSet set = corruption_set_for(static_cast<std::int64_t>(input.shape(1)),
+                                               static_cast<std::int64_t>(input.shape(2)));
   const auto count = static_cast<std::int64_t>(input.shape(0));
-  if (input.shape(3) != 3 || output.size() != input.size() ||
+  if (set != corruptor.set() || input.shape(3) != 3 || output.size() != input.size() ||
       static_cast<std::int64_t>(indices.size()) != count) {
     fail<ConfigError>("corruption {}: pictures, results and numbers do not fit together",
                       corruption_name(corruptor.corruption()));
   }
   if (threads < 0) fail<ConfigError>("threads cannot be {} (expected 0 or more)", threads);
   const int all = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const auto picture = [](auto* first, std::int64_t i) {
-    return std::span(first + i * kCorruptionBytes, static_cast<std::size_t>(kCorruptionBytes));
+  const std::int64_t each = corruption_bytes(set);
+  const auto picture = [each](auto* first, std::int64_t i) {
+    return std::span(first + i * each, static_cast<std::size_t>(each));
   };
-  for (std::int64_t begin = 0; begin < count; begin += kChunk) {
-    const std::int64_t end = std::min(begin + kChunk, count);
-    // A few pictures are done before a thread has begun.
-    constexpr std::int64_t kWorthAThread = 8;
-    const auto most = static_cast<int>(std::max<std::int64_t>(1, (end - begin) / kWorthAThread));
+  // Some pictures are done before a thread has begun.
+  const bool small = set == CorruptionSet::kCifar;
+  const std::int64_t chunk = small ? kChunkBytes / each : 8 * kChunkBytes / each;
+  const std::int64_t worth_a_thread = small ? 8 : 1;
+  for (std::int64_t begin = 0; begin < count; begin += chunk) {
+    const std::int64_t end = std::min(begin + chunk, count);
+    const auto most = static_cast<int>(std::max<std::int64_t>(1, (end - begin) / worth_a_thread));
     {
       const nb::gil_scoped_release other_threads_may_run;
       share_out(begin, end, std::min(threads == 0 ? all : threads, most), [&](int, std::int64_t i) {
@@ -78,10 +82,12 @@ NB_MODULE(_corrupt, m) {
       .def(
           "__init__",
           [](Corruptor* self, const std::string& name, int severity, std::uint64_t seed,
-             const std::vector<Photograph>& photographs) {
-            new (self) Corruptor(parse_corruption(name), severity, seed, textures_of(photographs));
+             const std::vector<Photograph>& photographs, std::int64_t side) {
+            const CorruptionSet set = corruption_set_for(side, side);
+            new (self) Corruptor(parse_corruption(name), severity, seed,
+                                 textures_of(photographs, set), set);
           },
-          "name"_a, "severity"_a, "seed"_a, "photographs"_a)
+          "name"_a, "severity"_a, "seed"_a, "photographs"_a, "side"_a)
       .def("apply", &gala::apply, "input"_a, "output"_a, "indices"_a, "threads"_a);
   m.def("describe_corruptions", [] {
     std::vector<std::pair<std::string, std::string>> all;

@@ -74,6 +74,20 @@ def test_layout_and_type_come_back_as_they_were(images: NDArray[np.uint8]) -> No
     assert np.array_equal(corrupt.apply(images[3], "snow", first=3), made[3])
 
 
+def test_large_pictures_have_constants_of_their_own(images: NDArray[np.uint8]) -> None:
+    # 120 + .1 * 255 = 145.5 by ImageNet's first severity of brightness, 120 + .05 * 255 by CIFAR's.
+    large = np.full((2, 224, 224, 3), 120, np.uint8)
+    assert np.array_equal(corrupt.apply(large, "brightness", 1), np.full_like(large, 145))
+    small = np.full((2, 32, 32, 3), 120, np.uint8)
+    assert np.array_equal(corrupt.apply(small, "brightness", 1), np.full_like(small, 132))
+    # One transform takes both, and layouts as they come.
+    transform = corrupt.Corruption("gaussian_noise", 2)
+    planes = np.ascontiguousarray(large.transpose(0, 3, 1, 2))
+    made = transform(planes, index=[0, 1])
+    assert np.array_equal(made.transpose(0, 2, 3, 1), corrupt.apply(large, "gaussian_noise", 2))
+    assert transform(images).shape == images.shape
+
+
 def test_a_set_in_parts_is_the_set(images: NDArray[np.uint8]) -> None:
     whole = corrupt.apply(images, "gaussian_noise", 3, seed=1)
     parts = [corrupt.apply(images[i : i + 7], "gaussian_noise", 3, 1, first=i) for i in (0, 7, 14)]

@@ -58,6 +58,9 @@ class CommittedPlans : public RunCommand {
       }
       write_labels(fmt::format("world/data/{}/labels.npy", set), classes, classes);
     }
+    for (int i = 0; i < 20; ++i) {
+      write_png(fmt::format("world/data/imagenet_val/{}/{}.png", 49 * i, i), seed++);
+    }
     fs::create_directories(path("world/assets"));
     for (const char* name : {"cifar10_test_2000.png", "cifar10_test_2000_labels.npy"}) {
       fs::copy_file(fs::path(GALA_TEST_ASSETS) / name, path("world/assets") / name);

@@ -203,5 +203,43 @@ TEST(Protocols, AreListedWithTheNearest) {
                   "has no option \"imags\"");
 }
 
+TEST(ContinualProtocol, CorruptsImageNetOnTheWay) {
+  const TemporaryFolder folder;
+  // The fixture is a few grey pixels; what they show does not matter here.
+  const std::string png = test::read_text(test::fixture("grey8.png"));
+  for (const int label : {3, 12, 999}) {
+    for (int i = 0; i < 2; ++i) {
+      test::write_text(folder / fmt::format("val/{}/val_{}.png", label, 1000 * i + label), png);
+    }
+  }
+  const std::string path = (folder / "val").string();
+  const TestBed bed = open("continual:set=imagenet,generate=yes,path=" + path);
+  EXPECT_EQ(bed.dataset, "ImageNet-C");
+  ASSERT_EQ(bed.target.domains.size(), 15u);
+  EXPECT_EQ(bed.target.domains[2].name, "impulse_noise");
+  const Dataset& data = *bed.target.domains[2].data;
+  ASSERT_EQ(data.size(), 6);
+  EXPECT_EQ(data.classes(), 1000);
+  // val_1003, val_1012, val_12, val_1999, val_3, val_999: byte order.
+  constexpr int kLabels[] = {3, 12, 12, 999, 3, 999};
+  for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(data.label(i), kLabels[i]);
+  EXPECT_EQ(bed.source->domains.at(0).name, "clean");
+  EXPECT_EQ(bed.source->domains[0].data->size(), 6);
+  // No folder stands in what names a run.
+  EXPECT_EQ(bed.protocol.to_string().find(path), std::string::npos);
+  EXPECT_EQ(bed.data.to_string().find(path), std::string::npos);
+
+  const RunDefaults defaults = make_protocol(Spec::parse("continual:set=imagenet"))->defaults();
+  EXPECT_EQ(defaults.batch_size, 64);
+  EXPECT_EQ(defaults.method.optimizer, "sgd:rate=0.00025,momentum=0.9,nesterov=yes");
+  EXPECT_EQ(defaults.method.norm, "batch");
+  EXPECT_EQ(open("continual:set=imagenet,corruption=none,clean=" + path).dataset, "ImageNet");
+  EXPECT_CONTAINS(message_of<ConfigError>(
+                      [&] { open("continual:set=imagenet,path=" + (folder / "none").string()); }),
+                  "generate=yes");
+  EXPECT_CONTAINS(message_of<ConfigError>([&] { open("continual:set=imagenet,path=" + path); }),
+                  "generate=yes");
+}
+
 }  // namespace
 }  // namespace gala

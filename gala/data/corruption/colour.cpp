@@ -64,9 +64,9 @@ void from_hsv(const Hsv& hsv, std::uint8_t* pixel) {
 
 class Brightness final : public CorruptionEffect {
  public:
-  explicit Brightness(double added) : added_(added) {}
+  Brightness(int side, double added) : values_(3 * side * side), added_(added) {}
   void apply(Random&, const std::uint8_t* input, std::uint8_t* output) const override {
-    for (int i = 0; i < kValues; i += 3) {
+    for (int i = 0; i < values_; i += 3) {
       Hsv hsv = to_hsv(&input[i]);
       hsv.value = std::min(hsv.value + added_, 1.0);
       from_hsv(hsv, &output[i]);
@@ -74,14 +74,16 @@ class Brightness final : public CorruptionEffect {
   }
 
  private:
+  int values_;
   double added_;
 };
 
 class Saturate final : public CorruptionEffect {
  public:
-  Saturate(double factor, double added) : factor_(factor), added_(added) {}
+  Saturate(int side, double factor, double added)
+      : values_(3 * side * side), factor_(factor), added_(added) {}
   void apply(Random&, const std::uint8_t* input, std::uint8_t* output) const override {
-    for (int i = 0; i < kValues; i += 3) {
+    for (int i = 0; i < values_; i += 3) {
       Hsv hsv = to_hsv(&input[i]);
       hsv.saturation = std::min(hsv.saturation * factor_ + added_, 1.0);
       from_hsv(hsv, &output[i]);
@@ -89,22 +91,23 @@ class Saturate final : public CorruptionEffect {
   }
 
  private:
+  int values_;
   double factor_, added_;
 };
 
 class Contrast final : public CorruptionEffect {
  public:
-  explicit Contrast(double factor) : factor_(static_cast<float>(factor)) {}
+  Contrast(int side, double factor) : pixels_(side * side), factor_(static_cast<float>(factor)) {}
   void apply(Random&, const std::uint8_t* input, std::uint8_t* output) const override {
     std::array<int, 3> sums{};
-    for (int i = 0; i < kPixels; ++i) {
+    for (int i = 0; i < pixels_; ++i) {
       for (int c = 0; c < 3; ++c) sums[c] += input[3 * i + c];
     }
     std::array<float, 3> offset;
     for (int c = 0; c < 3; ++c) {
-      offset[c] = static_cast<float>(sums[c]) / kPixels * (1 - factor_);
+      offset[c] = static_cast<float>(sums[c]) / static_cast<float>(pixels_) * (1 - factor_);
     }
-    for (int i = 0; i < kPixels; ++i) {
+    for (int i = 0; i < pixels_; ++i) {
       for (int c = 0; c < 3; ++c) {
         output[3 * i + c] = to_level(input[3 * i + c] * factor_ + offset[c]);
       }
@@ -112,25 +115,28 @@ class Contrast final : public CorruptionEffect {
   }
 
  private:
+  int pixels_;
   float factor_;
 };
 
 }  // namespace
 
-EffectPointer make_brightness(int severity) {
-  constexpr double kAdded[] = {0.05, 0.1, 0.15, 0.2, 0.3};
-  return std::make_unique<Brightness>(kAdded[severity - 1]);
+EffectPointer make_brightness(CorruptionSet set, int severity) {
+  constexpr double kAdded[][kSeverities] = {{0.05, 0.1, 0.15, 0.2, 0.3}, {0.1, 0.2, 0.3, 0.4, 0.5}};
+  return std::make_unique<Brightness>(side_of(set), constant_of(kAdded, set, severity));
 }
 
-EffectPointer make_saturate(int severity) {
-  constexpr double kFactor[] = {0.3, 0.1, 1.5, 2, 2.5};
-  constexpr double kAdded[] = {0, 0, 0, 0.1, 0.2};
-  return std::make_unique<Saturate>(kFactor[severity - 1], kAdded[severity - 1]);
+EffectPointer make_saturate(CorruptionSet set, int severity) {
+  constexpr double kFactor[][kSeverities] = {{0.3, 0.1, 1.5, 2, 2.5}, {0.3, 0.1, 2, 5, 20}};
+  constexpr double kAdded[][kSeverities] = {{0, 0, 0, 0.1, 0.2}, {0, 0, 0, 0.1, 0.2}};
+  return std::make_unique<Saturate>(side_of(set), constant_of(kFactor, set, severity),
+                                    constant_of(kAdded, set, severity));
 }
 
-EffectPointer make_contrast(int severity) {
-  constexpr double kFactor[] = {0.75, 0.5, 0.4, 0.3, 0.15};
-  return std::make_unique<Contrast>(kFactor[severity - 1]);
+EffectPointer make_contrast(CorruptionSet set, int severity) {
+  constexpr double kFactor[][kSeverities] = {{0.75, 0.5, 0.4, 0.3, 0.15},
+                                             {0.4, 0.3, 0.2, 0.1, 0.05}};
+  return std::make_unique<Contrast>(side_of(set), constant_of(kFactor, set, severity));
 }
 
 }  // namespace gala

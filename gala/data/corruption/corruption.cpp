@@ -7,47 +7,48 @@
 namespace gala {
 namespace {
 
-EffectPointer make_effect(Corruption corruption, int severity,
+EffectPointer make_effect(Corruption corruption, CorruptionSet set, int severity,
                           std::shared_ptr<const FrostTextures> textures) {
   switch (corruption) {
     case Corruption::kGaussianNoise:
-      return make_gaussian_noise(severity);
+      return make_gaussian_noise(set, severity);
     case Corruption::kShotNoise:
-      return make_shot_noise(severity);
+      return make_shot_noise(set, severity);
     case Corruption::kImpulseNoise:
-      return make_impulse_noise(severity);
+      return make_impulse_noise(set, severity);
     case Corruption::kDefocusBlur:
-      return make_defocus_blur(severity);
+      return make_defocus_blur(set, severity);
     case Corruption::kGlassBlur:
-      return make_glass_blur(severity);
+      return make_glass_blur(set, severity);
     case Corruption::kMotionBlur:
-      return make_motion_blur(severity);
+      return make_motion_blur(set, severity);
     case Corruption::kZoomBlur:
-      return make_zoom_blur(severity);
+      return make_zoom_blur(set, severity);
     case Corruption::kSnow:
-      return make_snow(severity);
+      return make_snow(set, severity);
     case Corruption::kFrost:
-      return make_frost(severity, textures ? std::move(textures) : FrostTextures::procedural());
+      return make_frost(set, severity,
+                        textures ? std::move(textures) : FrostTextures::procedural(side_of(set)));
     case Corruption::kFog:
-      return make_fog(severity);
+      return make_fog(set, severity);
     case Corruption::kBrightness:
-      return make_brightness(severity);
+      return make_brightness(set, severity);
     case Corruption::kContrast:
-      return make_contrast(severity);
+      return make_contrast(set, severity);
     case Corruption::kElasticTransform:
-      return make_elastic_transform(severity);
+      return make_elastic_transform(set, severity);
     case Corruption::kPixelate:
-      return make_pixelate(severity);
+      return make_pixelate(set, severity);
     case Corruption::kJpegCompression:
-      return make_jpeg_compression(severity);
+      return make_jpeg_compression(set, severity);
     case Corruption::kSpeckleNoise:
-      return make_speckle_noise(severity);
+      return make_speckle_noise(set, severity);
     case Corruption::kGaussianBlur:
-      return make_gaussian_blur(severity);
+      return make_gaussian_blur(set, severity);
     case Corruption::kSpatter:
-      return make_spatter(severity);
+      return make_spatter(set, severity);
     case Corruption::kSaturate:
-      return make_saturate(severity);
+      return make_saturate(set, severity);
   }
   fail<ConfigError>("there is no corruption number {}", static_cast<int>(corruption));
 }
@@ -67,21 +68,25 @@ Corruption parse_corruption(std::string_view name) {
                     suggestion(name, {names.begin(), names.end()}));
 }
 
-void require_corruptible(std::int64_t height, std::int64_t width) {
-  if (height == kCorruptionSide && width == kCorruptionSide) return;
+CorruptionSet corruption_set_for(std::int64_t height, std::int64_t width) {
+  for (CorruptionSet set : {CorruptionSet::kCifar, CorruptionSet::kImageNet}) {
+    if (height == corruption_side(set) && width == corruption_side(set)) return set;
+  }
   fail<ConfigError>(
-      "images of {}x{} pixels cannot be corrupted: the published constants are for {}x{}", height,
-      width, kCorruptionSide, kCorruptionSide);
+      "images of {}x{} pixels cannot be corrupted: the published constants are for 32x32 (CIFAR) "
+      "and "
+      "224x224 (ImageNet)",
+      height, width);
 }
 
 Corruptor::Corruptor(Corruption corruption, int severity, std::uint64_t seed,
-                     std::shared_ptr<const FrostTextures> textures)
-    : corruption_(corruption), severity_(severity), seed_(seed) {
+                     std::shared_ptr<const FrostTextures> textures, CorruptionSet set)
+    : corruption_(corruption), severity_(severity), seed_(seed), set_(set) {
   if (severity < 1 || severity > kSeverities) {
     fail<ConfigError>("corruption {}: severity cannot be {} (expected 1 to {})",
                       corruption_name(corruption), severity, kSeverities);
   }
-  effect_ = make_effect(corruption, severity, std::move(textures));
+  effect_ = make_effect(corruption, set, severity, std::move(textures));
 }
 
 Corruptor::~Corruptor() = default;
@@ -90,9 +95,11 @@ Corruptor& Corruptor::operator=(Corruptor&&) noexcept = default;
 
 void Corruptor::apply(std::int64_t image_index, std::span<const std::uint8_t> input,
                       std::span<std::uint8_t> output) const {
-  if (input.size() != kCorruptionBytes || output.size() != kCorruptionBytes) {
-    fail<ConfigError>("corruption {}: an image of {} bytes into {} bytes (expected {} = 32x32 RGB)",
-                      corruption_name(corruption_), input.size(), output.size(), kCorruptionBytes);
+  const auto bytes = static_cast<std::size_t>(corruption_bytes(set_));
+  if (input.size() != bytes || output.size() != bytes) {
+    fail<ConfigError>("corruption {}: an image of {} bytes into {} bytes (expected {} = {}x{} RGB)",
+                      corruption_name(corruption_), input.size(), output.size(), bytes,
+                      side_of(set_), side_of(set_));
   }
   Random random(seed_, "corruption",
                 {static_cast<std::uint64_t>(corruption_), static_cast<std::uint64_t>(severity_),

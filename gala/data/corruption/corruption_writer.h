@@ -12,17 +12,19 @@ namespace gala {
 
 struct CorruptionWriterOptions {
   std::vector<int> severities = {1, 2, 3, 4, 5};
+  CorruptionSet set = CorruptionSet::kCifar;
   std::uint64_t seed = 0;
   int threads = 1;
   std::shared_ptr<const FrostTextures> textures;  ///< none: made ones
+  int quality = 0;  ///< of JPEG, there and back, when all is done; 0: none
   /// Called by the caller's thread with the number of images done so far in this file.
   std::function<void(std::int64_t)> progress;
 };
 
-/// Writes `clean`, corrupted, as uint8 [severities * N, 32, 32, 3]: the rows of the first severity,
-/// then those of the next, as the published arrays are. The bytes do not depend on the number of
-/// threads. The file appears whole or not at all. Throws ConfigError for pictures that are not
-/// 32x32 bytes, FormatError for unreadable ones, Interrupted when the user asked to stop.
+/// Writes `clean`, corrupted, as uint8 [severities * N, side, side, 3]: the rows of the first severity,
+/// then those of the next, as the published arrays of CIFAR are. The bytes do not depend on the number of
+/// threads. The file appears whole or not at all. Throws ConfigError for pictures that are not bytes of the
+/// set's size, FormatError for unreadable ones, Interrupted when the user asked to stop.
 void write_corrupted(const std::filesystem::path& path, const Dataset& clean, Corruption corruption,
                      const CorruptionWriterOptions& options);
 

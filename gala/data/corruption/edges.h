@@ -1,14 +1,13 @@
 #pragma once
-#include <array>
 #include <cstdint>
 
 #include "gala/data/corruption/pixels.h"
 
 namespace gala {
 
-// Small image operations that water spatter needs, on 32x32 images of one channel.
+// Small image operations that water spatter needs, on square images of one channel.
 
-using Levels = std::array<std::uint8_t, kPixels>;
+using Levels = Raster<std::uint8_t>;
 
 /// Canny's edges: 3x3 Sobel gradients with replicated borders, |dx| + |dy| as strength, thinned
 /// across the edge, kept above `low` where connected to a place above `high`. 1 on edges, else 0.

@@ -3,12 +3,12 @@
 // The library's header needs the two above.
 #include <jpeglib.h>
 
-#include <array>
 #include <csetjmp>
+#include <vector>
 
 #include "gala/base/error.h"
 #include "gala/data/corruption/effect.h"
-#include "gala/data/corruption/pixels.h"
+#include "gala/data/corruption/jpeg_round_trip.h"
 
 namespace gala {
 namespace {
@@ -32,15 +32,16 @@ jpeg_error_mgr* prepare(JumpingErrors& errors) {
   return &errors.manager;
 }
 
-/// A 32x32 image in a buffer that is always large enough: headers take about 600 bytes and even
-/// quality 100 stays below two bytes a value.
+/// An image in a buffer that is always large enough: headers take about 600 bytes and even quality 100
+/// stays below two bytes a value.
 struct Encoded {
-  std::array<std::uint8_t, 8192> bytes;
+  explicit Encoded(int side) : bytes(static_cast<std::size_t>(6 * side * side + 2048)) {}
+  std::vector<std::uint8_t> bytes;
   unsigned long size = 0;
 };
 
 /// False when the library reports an error.
-bool encode(const std::uint8_t* input, int quality, Encoded& encoded) {
+bool encode(const std::uint8_t* input, int side, int quality, Encoded& encoded) {
   jpeg_compress_struct library;
   JumpingErrors errors;
   library.err = prepare(errors);
@@ -52,16 +53,16 @@ bool encode(const std::uint8_t* input, int quality, Encoded& encoded) {
   unsigned char* buffer = encoded.bytes.data();
   encoded.size = encoded.bytes.size();
   jpeg_mem_dest(&library, &buffer, &encoded.size);
-  library.image_width = kSide;
-  library.image_height = kSide;
+  library.image_width = static_cast<JDIMENSION>(side);
+  library.image_height = static_cast<JDIMENSION>(side);
   library.input_components = 3;
   library.in_color_space = JCS_RGB;
   jpeg_set_defaults(&library);
   jpeg_set_quality(&library, quality, TRUE);
   jpeg_start_compress(&library, TRUE);
-  for (int y = 0; y < kSide; ++y) {
+  for (int y = 0; y < side; ++y) {
     // The library takes rows as mutable but only reads them.
-    JSAMPROW row = const_cast<JSAMPROW>(&input[3 * kSide * y]);
+    JSAMPROW row = const_cast<JSAMPROW>(&input[3 * side * y]);
     jpeg_write_scanlines(&library, &row, 1);
   }
   jpeg_finish_compress(&library);
@@ -69,7 +70,7 @@ bool encode(const std::uint8_t* input, int quality, Encoded& encoded) {
   return buffer == encoded.bytes.data();
 }
 
-bool decode(const Encoded& encoded, std::uint8_t* output) {
+bool decode(const Encoded& encoded, int side, std::uint8_t* output) {
   jpeg_decompress_struct library;
   JumpingErrors errors;
   library.err = prepare(errors);
@@ -83,7 +84,7 @@ bool decode(const Encoded& encoded, std::uint8_t* output) {
   library.out_color_space = JCS_RGB;
   jpeg_start_decompress(&library);
   while (library.output_scanline < library.output_height) {
-    JSAMPROW row = &output[3 * kSide * library.output_scanline];
+    JSAMPROW row = &output[3 * static_cast<JDIMENSION>(side) * library.output_scanline];
     jpeg_read_scanlines(&library, &row, 1);
   }
   jpeg_finish_decompress(&library);
@@ -91,26 +92,29 @@ bool decode(const Encoded& encoded, std::uint8_t* output) {
   return true;
 }
 
-/// Baseline JPEG with colour at half resolution, there and back.
 class JpegCompression final : public CorruptionEffect {
  public:
-  explicit JpegCompression(int quality) : quality_(quality) {}
+  JpegCompression(int side, int quality) : side_(side), quality_(quality) {}
   void apply(Random&, const std::uint8_t* input, std::uint8_t* output) const override {
-    Encoded encoded;
-    if (!encode(input, quality_, encoded) || !decode(encoded, output)) {
-      fail<Error>("the JPEG library could not handle a 32x32 image");
-    }
+    jpeg_round_trip(input, side_, quality_, output);
   }
 
  private:
-  int quality_;
+  int side_, quality_;
 };
 
 }  // namespace
 
-EffectPointer make_jpeg_compression(int severity) {
-  constexpr int kQuality[] = {80, 65, 58, 50, 40};
-  return std::make_unique<JpegCompression>(kQuality[severity - 1]);
+void jpeg_round_trip(const std::uint8_t* input, int side, int quality, std::uint8_t* output) {
+  Encoded encoded(side);
+  if (!encode(input, side, quality, encoded) || !decode(encoded, side, output)) {
+    fail<Error>("the JPEG library could not handle an image of {0}x{0}", side);
+  }
+}
+
+EffectPointer make_jpeg_compression(CorruptionSet set, int severity) {
+  constexpr int kQuality[][kSeverities] = {{80, 65, 58, 50, 40}, {25, 18, 15, 10, 7}};
+  return std::make_unique<JpegCompression>(side_of(set), constant_of(kQuality, set, severity));
 }
 
 }  // namespace gala

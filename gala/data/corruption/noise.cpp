@@ -13,14 +13,16 @@ namespace {
 /// x + sd * N(0, 1)
 class GaussianNoise final : public CorruptionEffect {
  public:
-  explicit GaussianNoise(double deviation) : deviation_(static_cast<float>(deviation * 255)) {}
+  GaussianNoise(int side, double deviation)
+      : values_(3 * side * side), deviation_(static_cast<float>(deviation * 255)) {}
   void apply(Random& random, const std::uint8_t* input, std::uint8_t* output) const override {
-    for (int i = 0; i < kValues; ++i) {
+    for (int i = 0; i < values_; ++i) {
       output[i] = to_level(input[i] + deviation_ * normal_(random));
     }
   }
 
  private:
+  int values_;
   float deviation_;
   NormalSampler normal_;
 };
@@ -28,14 +30,16 @@ class GaussianNoise final : public CorruptionEffect {
 /// x + x * sd * N(0, 1)
 class SpeckleNoise final : public CorruptionEffect {
  public:
-  explicit SpeckleNoise(double deviation) : deviation_(static_cast<float>(deviation)) {}
+  SpeckleNoise(int side, double deviation)
+      : values_(3 * side * side), deviation_(static_cast<float>(deviation)) {}
   void apply(Random& random, const std::uint8_t* input, std::uint8_t* output) const override {
-    for (int i = 0; i < kValues; ++i) {
+    for (int i = 0; i < values_; ++i) {
       output[i] = to_level(input[i] * (1 + deviation_ * normal_(random)));
     }
   }
 
  private:
+  int values_;
   float deviation_;
   NormalSampler normal_;
 };
@@ -44,7 +48,7 @@ class SpeckleNoise final : public CorruptionEffect {
 /// probabilities (in units of 2^-32), entered at a place that a coarse guide gives.
 class ShotNoise final : public CorruptionEffect {
  public:
-  explicit ShotNoise(double photons) {
+  ShotNoise(int side, double photons) : values_(3 * side * side) {
     for (int level = 0; level < 256; ++level) add_table(level / 255.0 * photons, level);
     for (std::size_t k = 0; k < most_; ++k) {
       levels_.push_back(
@@ -53,7 +57,7 @@ class ShotNoise final : public CorruptionEffect {
   }
 
   void apply(Random& random, const std::uint8_t* input, std::uint8_t* output) const override {
-    for (int i = 0; i < kValues; i += 2) {
+    for (int i = 0; i < values_; i += 2) {
       const std::uint64_t word = random.next();
       output[i] = draw(static_cast<std::uint32_t>(word), input[i]);
       output[i + 1] = draw(static_cast<std::uint32_t>(word >> 32), input[i + 1]);
@@ -88,6 +92,7 @@ class ShotNoise final : public CorruptionEffect {
     }
   }
 
+  int values_;
   std::vector<std::uint32_t> cumulative_;  // one table after the other
   std::array<std::size_t, 256> begins_;
   std::array<std::array<std::uint32_t, 1 << kGuideBits>, 256> guides_;
@@ -98,38 +103,43 @@ class ShotNoise final : public CorruptionEffect {
 /// Each value becomes 0 or 255 with probability p / 2 each.
 class ImpulseNoise final : public CorruptionEffect {
  public:
-  explicit ImpulseNoise(double probability) : probability_(probability), half_(probability / 2) {}
+  ImpulseNoise(int side, double probability)
+      : values_(3 * side * side), probability_(probability), half_(probability / 2) {}
   void apply(Random& random, const std::uint8_t* input, std::uint8_t* output) const override {
-    for (int i = 0; i < kValues; ++i) {
+    for (int i = 0; i < values_; ++i) {
       const double draw = random.uniform();
       output[i] = draw >= probability_ ? input[i] : draw < half_ ? 0 : 255;
     }
   }
 
  private:
+  int values_;
   double probability_, half_;
 };
 
 }  // namespace
 
-EffectPointer make_gaussian_noise(int severity) {
-  constexpr double kDeviation[] = {0.04, 0.06, 0.08, 0.09, 0.10};
-  return std::make_unique<GaussianNoise>(kDeviation[severity - 1]);
+EffectPointer make_gaussian_noise(CorruptionSet set, int severity) {
+  constexpr double kDeviation[][kSeverities] = {{0.04, 0.06, 0.08, 0.09, 0.10},
+                                                {0.08, 0.12, 0.18, 0.26, 0.38}};
+  return std::make_unique<GaussianNoise>(side_of(set), constant_of(kDeviation, set, severity));
 }
 
-EffectPointer make_speckle_noise(int severity) {
-  constexpr double kDeviation[] = {0.06, 0.1, 0.12, 0.16, 0.2};
-  return std::make_unique<SpeckleNoise>(kDeviation[severity - 1]);
+EffectPointer make_speckle_noise(CorruptionSet set, int severity) {
+  constexpr double kDeviation[][kSeverities] = {{0.06, 0.1, 0.12, 0.16, 0.2},
+                                                {0.15, 0.2, 0.35, 0.45, 0.6}};
+  return std::make_unique<SpeckleNoise>(side_of(set), constant_of(kDeviation, set, severity));
 }
 
-EffectPointer make_shot_noise(int severity) {
-  constexpr double kPhotons[] = {500, 250, 100, 75, 50};
-  return std::make_unique<ShotNoise>(kPhotons[severity - 1]);
+EffectPointer make_shot_noise(CorruptionSet set, int severity) {
+  constexpr double kPhotons[][kSeverities] = {{500, 250, 100, 75, 50}, {60, 25, 12, 5, 3}};
+  return std::make_unique<ShotNoise>(side_of(set), constant_of(kPhotons, set, severity));
 }
 
-EffectPointer make_impulse_noise(int severity) {
-  constexpr double kProbability[] = {0.01, 0.02, 0.03, 0.05, 0.07};
-  return std::make_unique<ImpulseNoise>(kProbability[severity - 1]);
+EffectPointer make_impulse_noise(CorruptionSet set, int severity) {
+  constexpr double kProbability[][kSeverities] = {{0.01, 0.02, 0.03, 0.05, 0.07},
+                                                  {0.03, 0.06, 0.09, 0.17, 0.27}};
+  return std::make_unique<ImpulseNoise>(side_of(set), constant_of(kProbability, set, severity));
 }
 
 }  // namespace gala

@@ -6,8 +6,7 @@
 namespace gala {
 namespace {
 
-/// The two source pixels (or one: first == last) that a result pixel is the mean of: sizes differ
-/// by less than a factor of two.
+/// The source pixels, first to last, that a result pixel is the mean of.
 struct BoxTap {
   int first, last;
 };
@@ -37,10 +36,14 @@ void resize(const std::vector<BoxTap>& taps, int lines, int in_step, int in_acro
             int out_across, const std::uint8_t* input, std::uint8_t* output) {
   for (int line = 0; line < lines; ++line) {
     for (std::size_t i = 0; i < taps.size(); ++i) {
-      const std::uint8_t* a = &input[3 * (line * in_across + taps[i].first * in_step)];
-      const std::uint8_t* b = &input[3 * (line * in_across + taps[i].last * in_step)];
+      const auto [first, last] = taps[i];
+      const int count = last - first + 1;
       std::uint8_t* out = &output[3 * (line * out_across + static_cast<int>(i) * out_step)];
-      for (int c = 0; c < 3; ++c) out[c] = static_cast<std::uint8_t>((a[c] + b[c] + 1) / 2);
+      for (int c = 0; c < 3; ++c) {
+        int sum = 0;
+        for (int k = first; k <= last; ++k) sum += input[3 * (line * in_across + k * in_step) + c];
+        out[c] = static_cast<std::uint8_t>((2 * sum + count) / (2 * count));
+      }
     }
   }
 }
@@ -48,27 +51,27 @@ void resize(const std::vector<BoxTap>& taps, int lines, int in_step, int in_acro
 /// Fewer pixels, then as many as before; rows first, then columns, as PIL does both times.
 class Pixelate final : public CorruptionEffect {
  public:
-  explicit Pixelate(int side)
-      : side_(side), down_(box_taps(kSide, side)), up_(box_taps(side, kSide)) {}
+  Pixelate(int side, int small)
+      : side_(side), small_(small), down_(box_taps(side, small)), up_(box_taps(small, side)) {}
 
   void apply(Random&, const std::uint8_t* input, std::uint8_t* output) const override {
-    std::array<std::uint8_t, kValues> wide, small;
-    resize(down_, kSide, 1, kSide, 1, side_, input, wide.data());
-    resize(down_, side_, side_, 1, side_, 1, wide.data(), small.data());
-    resize(up_, side_, 1, side_, 1, kSide, small.data(), wide.data());
-    resize(up_, kSide, kSide, 1, kSide, 1, wide.data(), output);
+    std::vector<std::uint8_t> wide(static_cast<std::size_t>(3 * side_ * side_)), small(wide.size());
+    resize(down_, side_, 1, side_, 1, small_, input, wide.data());
+    resize(down_, small_, small_, 1, small_, 1, wide.data(), small.data());
+    resize(up_, small_, 1, small_, 1, side_, small.data(), wide.data());
+    resize(up_, side_, side_, 1, side_, 1, wide.data(), output);
   }
 
  private:
-  int side_;
+  int side_, small_;
   std::vector<BoxTap> down_, up_;
 };
 
 }  // namespace
 
-EffectPointer make_pixelate(int severity) {
-  constexpr int kSmallSide[] = {30, 28, 27, 24, 20};
-  return std::make_unique<Pixelate>(kSmallSide[severity - 1]);
+EffectPointer make_pixelate(CorruptionSet set, int severity) {
+  constexpr int kSmallSide[][kSeverities] = {{30, 28, 27, 24, 20}, {134, 112, 89, 67, 56}};
+  return std::make_unique<Pixelate>(side_of(set), constant_of(kSmallSide, set, severity));
 }
 
 }  // namespace gala

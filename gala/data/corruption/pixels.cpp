@@ -46,16 +46,16 @@ void MotionFilter::cut_to_whole(Plane& image) {
   for (float& value : image) value = cut(value);
 }
 
-ClippedZoom::ClippedZoom(double factor, float weight) : weight_(weight) {
-  crop_size_ = static_cast<int>(std::ceil(kSide / factor));
-  crop_begin_ = (kSide - crop_size_) / 2;
+ClippedZoom::ClippedZoom(int side, double factor, float weight) : weight_(weight) {
+  crop_size_ = static_cast<int>(std::ceil(side / factor));
+  crop_begin_ = (side - crop_size_) / 2;
   zoomed_size_ = static_cast<int>(std::nearbyint(crop_size_ * factor));
-  const int trim = (zoomed_size_ - kSide) / 2;
-  for (int i = 0; i < kSide; ++i) {
+  const int trim = (zoomed_size_ - side) / 2;
+  for (int i = 0; i < side; ++i) {
     const double position = static_cast<double>(i + trim) * (crop_size_ - 1) / (zoomed_size_ - 1);
     const int whole = std::min(static_cast<int>(position), crop_size_ - 1);
-    taps_[i] = {crop_begin_ + whole, crop_begin_ + std::min(whole + 1, crop_size_ - 1),
-                static_cast<float>(position - whole)};
+    taps_.push_back({crop_begin_ + whole, crop_begin_ + std::min(whole + 1, crop_size_ - 1),
+                     static_cast<float>(position - whole)});
   }
 }
 

@@ -101,6 +101,28 @@ class Corrupt(unittest.TestCase):
         self.refused("--threads", words=["--corruption", "fog", "--severity", "1", "--threads", "0", *out])
         self.refused("none.npy", words=["--corruption", "fog", "--severity", "1", *out], data="arrays:images=none.npy")
 
+    def test_larger_pictures_are_cropped_and_said_to_be(self):
+        # Grey 120 stays grey whatever is cropped; contrast pulls to the mean, and JPEG keeps flat areas.
+        write_npy(self.folder / "x.npy", (2, 300, 260, 3), bytes([120] * (2 * 300 * 260 * 3)))
+        write_npy(self.folder / "y.npy", (2,), b"\x04\x05")
+        done = self.made("--corruption", "contrast", "--severity", "5", "--out", "set")
+        self.assertIn("ImageNet-C", done.stdout)
+        self.assertIn("256", done.stdout)
+        self.assertEqual(read_npy(self.folder / "set/contrast.npy"),
+                         ("|u1", (2, 224, 224, 3), bytes([120] * (2 * 224 * 224 * 3))))
+        self.made("--corruption", "brightness", "--severity", "1", "--quality", "0", "--out", "b.npy")
+        self.assertEqual(set(read_npy(self.folder / "b.npy")[2]), {145})  # 120 + .1 * 255 = 145.5
+
+    def test_small_pictures_are_enlarged_where_it_is_asked_for(self):
+        write_npy(self.folder / "x.npy", (1, 2, 3, 3), bytes([9] * 18))
+        write_npy(self.folder / "y.npy", (1,), b"\x00")
+        out = ["--corruption", "contrast", "--severity", "1", "--out", "o.npy"]
+        self.refused("x.npy", "2x3", "--set imagenet", words=out)
+        self.made("--set", "imagenet", *out)
+        self.assertEqual(read_npy(self.folder / "o.npy")[1], (1, 224, 224, 3))
+        self.refused("--set", "auto|cifar|imagenet", words=["--set", "tiny", *out])
+        self.refused("--quality", "101", words=["--quality", "101", "--set", "imagenet", *out[:4], "--out", "p.npy"])
+
     def test_pictures_of_another_size_are_refused(self):
         write_npy(self.folder / "x.npy", (2, 28, 28, 3), bytes(2 * 28 * 28 * 3))
         self.refused("x.npy", "28x28", "32x32", data="arrays:images=x.npy",

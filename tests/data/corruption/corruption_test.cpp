@@ -64,9 +64,58 @@ TEST(Corruptor, RefusesImagesOfAnotherSize) {
   Bytes image(kImageBytes), small(28 * 28 * 3);
   EXPECT_THROW(corruptor.apply(0, small, image), ConfigError);
   EXPECT_THROW(corruptor.apply(0, image, small), ConfigError);
-  EXPECT_THROW(require_corruptible(32, 31), ConfigError);
-  EXPECT_THROW(require_corruptible(224, 224), ConfigError);
-  EXPECT_NO_THROW(require_corruptible(32, 32));
+  EXPECT_THROW(corruption_set_for(32, 31), ConfigError);
+  EXPECT_THROW(corruption_set_for(224, 32), ConfigError);
+  EXPECT_THROW(corruption_set_for(64, 64), ConfigError);
+  EXPECT_EQ(corruption_set_for(32, 32), CorruptionSet::kCifar);
+  EXPECT_EQ(corruption_set_for(224, 224), CorruptionSet::kImageNet);
+  Bytes large(kMosaicBytes);
+  EXPECT_THROW(corruptor.apply(0, large, large), ConfigError);
+  const Corruptor for_large(Corruption::kContrast, 1, 0, nullptr, CorruptionSet::kImageNet);
+  EXPECT_THROW(for_large.apply(0, image, image), ConfigError);
+}
+
+TEST(Corruptor, GivesTheSameLargePictureOnAnyThread) {
+  const auto clean = mosaics(1);
+  for (int kind = 0; kind < 19; ++kind) {
+    const auto corruption = static_cast<Corruption>(kind);
+    const Corruptor corruptor(corruption, 5, 7, nullptr, CorruptionSet::kImageNet);
+    std::vector<Bytes> outputs(3, Bytes(kMosaicBytes));
+    std::vector<std::thread> threads;
+    for (Bytes& output : outputs) {
+      threads.emplace_back([&] { corruptor.apply(11, clean, output); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(outputs[0], outputs[1]) << corruption_name(corruption);
+    EXPECT_EQ(outputs[0], outputs[2]) << corruption_name(corruption);
+    EXPECT_NE(outputs[0], clean) << corruption_name(corruption);
+  }
+}
+
+TEST(DefocusBlur, BrightensLargeFlatPicturesAsItsKernelDoes) {
+  // The published kernel of radius 8 sums to more than 1: the disk meets the array's border in four
+  // places, where OpenCV mirrors what lies next to it. Over a flat picture that is its sum alone.
+  const double side = std::exp(-2.0), soft[] = {side / (1 + 2 * side), 1 / (1 + 2 * side)};
+  const auto inside = [](int y, int x) { return y * y + x * x <= 64 ? 1.0 : 0.0; };
+  double area = 0, sum = 0;
+  for (int y = -8; y <= 8; ++y) {
+    for (int x = -8; x <= 8; ++x) area += inside(y, x);
+  }
+  const auto mirrored = [](int i) { return i > 8 ? 16 - i : i < -8 ? -16 - i : i; };
+  for (int y = -8; y <= 8; ++y) {
+    for (int x = -8; x <= 8; ++x) {
+      for (int v = -1; v <= 1; ++v) {
+        for (int u = -1; u <= 1; ++u) {
+          sum += soft[v == 0] * soft[u == 0] * inside(mirrored(y + v), mirrored(x + u)) / area;
+        }
+      }
+    }
+  }
+  ASSERT_GT(sum, 1.01);
+  Bytes output(kMosaicBytes);
+  Corruptor(Corruption::kDefocusBlur, 4, 0, nullptr, CorruptionSet::kImageNet)
+      .apply(0, Bytes(kMosaicBytes, 150), output);
+  EXPECT_EQ(output, Bytes(kMosaicBytes, static_cast<std::uint8_t>(150 * sum)));
 }
 
 TEST(Corruptor, GivesTheSameBytesOnAnyThreadInAnyOrder) {
@@ -266,6 +315,19 @@ TEST(Frost, RefusesPhotographsWithoutRoomForACrop) {
   auto cut_short = photograph(200, 200, 1);
   cut_short.pixels.pop_back();
   EXPECT_THROW(FrostTextures::from_photographs({cut_short}), ConfigError);
+}
+
+TEST(Frost, TakesPhotographsAsTheyAreForLargePictures) {
+  EXPECT_THROW(FrostTextures::from_photographs({photograph(224, 400, 1)}, 224), ConfigError);
+  const auto textures = FrostTextures::from_photographs({photograph(225, 230, 200)}, 224);
+  EXPECT_EQ(textures->textures()[0].height, 225);
+  Bytes output(kMosaicBytes);
+  // 0.6 * 100 + 0.75 * 200 = 210
+  Corruptor(Corruption::kFrost, 5, 0, textures, CorruptionSet::kImageNet)
+      .apply(0, Bytes(kMosaicBytes, 100), output);
+  EXPECT_EQ(output, Bytes(kMosaicBytes, 210));
+  const auto message = message_of([&] { Corruptor(Corruption::kFrost, 5, 0, textures); });
+  EXPECT_NE(message.find("32x32"), std::string::npos) << message;
 }
 
 TEST(Frost, MakesFiveTexturesAlwaysAlike) {

@@ -10,8 +10,10 @@
 namespace gala::test {
 namespace {
 
+constexpr int kSide = 32, kPixels = kSide * kSide;
+
 TEST(GaussianFilter, SpreadsAPointAsTheFormulaSays) {
-  Plane image{};
+  Plane image(kSide);
   image[16 * kSide + 16] = 1;
   const GaussianFilter filter(1.0);
   ASSERT_EQ(filter.radius(), 4);
@@ -28,7 +30,7 @@ TEST(GaussianFilter, SpreadsAPointAsTheFormulaSays) {
 }
 
 TEST(GaussianFilter, KeepsTheSumUnderReflection) {
-  Plane image{};
+  Plane image(kSide);
   image[0] = 1, image[kPixels - 1] = 2, image[40] = 3;
   GaussianFilter(6.4, 3).apply<Border::kReflect>(image);
   double sum = 0;
@@ -37,16 +39,56 @@ TEST(GaussianFilter, KeepsTheSumUnderReflection) {
 }
 
 TEST(BorderIndex, FoldsBackByTheThreeRules) {
-  EXPECT_EQ(border_index<Border::kReplicate>(-3), 0);
-  EXPECT_EQ(border_index<Border::kReplicate>(34), 31);
-  EXPECT_EQ(border_index<Border::kReflect>(-1), 0);
-  EXPECT_EQ(border_index<Border::kReflect>(33), 30);
-  EXPECT_EQ(border_index<Border::kReflect101>(-1), 1);
-  EXPECT_EQ(border_index<Border::kReflect101>(33), 29);
+  EXPECT_EQ(border_index<Border::kReplicate>(-3, kSide), 0);
+  EXPECT_EQ(border_index<Border::kReplicate>(34, kSide), 31);
+  EXPECT_EQ(border_index<Border::kReflect>(-1, kSide), 0);
+  EXPECT_EQ(border_index<Border::kReflect>(33, kSide), 30);
+  EXPECT_EQ(border_index<Border::kReflect101>(-1, kSide), 1);
+  EXPECT_EQ(border_index<Border::kReflect101>(33, kSide), 29);
+}
+
+TEST(BorderIndex, GoesOnForEver) {
+  // Steps along the endless row, and turns where the picture ends.
+  for (const bool twice : {true, false}) {  // whether the last pixel comes twice
+    int place = 0, step = 1;
+    for (int i = 0; i < 300; ++i) {
+      const int found =
+          twice ? border_index<Border::kReflect>(i, 7) : border_index<Border::kReflect101>(i, 7);
+      const int mirrored = twice ? border_index<Border::kReflect>(-1 - i, 7)
+                                 : border_index<Border::kReflect101>(-i, 7);
+      EXPECT_EQ(found, place) << i;
+      EXPECT_EQ(mirrored, place) << i;
+      const bool at_end = place + step < 0 || place + step > 6;
+      if (at_end) step = -step;
+      if (!at_end || !twice) place += step;
+    }
+  }
+}
+
+TEST(GaussianFilter, WiderThanThePictureEqualsAPlainSum) {
+  Plane image(9), filtered(9);
+  for (int i = 0; i < 81; ++i) image[i] = static_cast<float>(i * 37 % 101);
+  filtered = image;
+  const GaussianFilter filter(7, 3);
+  ASSERT_EQ(filter.radius(), 21);
+  filter.apply<Border::kReflect>(filtered);
+  double sum = 0;
+  for (int k = -21; k <= 21; ++k) sum += std::exp(-k * k / 98.0);
+  for (const int at : {0, 4, 8}) {
+    double expected = 0;
+    for (int dy = -21; dy <= 21; ++dy) {
+      for (int dx = -21; dx <= 21; ++dx) {
+        const int y = (at + dy + 180) % 18, x = (at + dx + 180) % 18;
+        const int i = (y < 9 ? y : 17 - y) * 9 + (x < 9 ? x : 17 - x);
+        expected += std::exp(-(dy * dy + dx * dx) / 98.0) / (sum * sum) * image[i];
+      }
+    }
+    EXPECT_NEAR(filtered[at * 10], expected, 1e-3);
+  }
 }
 
 TEST(SampleBilinear, IsExactOnAPlane) {
-  Plane image;
+  Plane image(kSide);
   for (int i = 0; i < kPixels; ++i) image[i] = static_cast<float>(2 * (i / kSide) + i % kSide);
   EXPECT_FLOAT_EQ((sample_bilinear<Border::kReflect>(image, 3.25f, 7.5f)), 14);
   EXPECT_FLOAT_EQ((sample_bilinear<Border::kReflect>(image, 5, 9)), 19);
@@ -55,16 +97,16 @@ TEST(SampleBilinear, IsExactOnAPlane) {
 }
 
 TEST(ClippedZoom, ByOneIsTheImage) {
-  Plane image, zoomed{};
+  Plane image(kSide), zoomed(kSide);
   for (int i = 0; i < kPixels; ++i) image[i] = static_cast<float>(i % 97);
-  ClippedZoom(1).add_to(image, zoomed);
+  ClippedZoom(kSide, 1).add_to(image, zoomed);
   EXPECT_EQ(image, zoomed);
 }
 
 TEST(ClippedZoom, EnlargesARampByItsFactor) {
-  Plane image, zoomed{};
+  Plane image(kSide), zoomed(kSide);
   for (int i = 0; i < kPixels; ++i) image[i] = static_cast<float>(i % kSide);
-  const ClippedZoom zoom(2);  // 16 pixels onto 32, corners on corners
+  const ClippedZoom zoom(kSide, 2);  // 16 pixels onto 32, corners on corners
   EXPECT_EQ(zoom.crop_begin(), 8);
   EXPECT_EQ(zoom.crop_size(), 16);
   zoom.add_to(image, zoomed);
@@ -110,11 +152,11 @@ TEST(WaterStages, EqualOpenCv) {
     return std::vector<int>(levels.begin(), levels.end());
   };
   for (std::size_t first : {0, 5}) {
-    Levels depth;
+    Levels depth(kSide);
     std::copy(stages[first].begin(), stages[first].end(), depth.begin());
     const Levels edges = find_edges(depth, 50, 150);
     EXPECT_EQ(as_ints(edges), stages[first + 1]);
-    Plane distance;
+    Plane distance(kSide);
     distance_to_edges(edges, distance);
     for (int i = 0; i < kPixels; ++i) {
       EXPECT_NEAR(distance[i] * 65536, stages[first + 2][static_cast<std::size_t>(i)], 4);
@@ -127,11 +169,11 @@ TEST(WaterStages, EqualOpenCv) {
 }
 
 TEST(FindEdges, FindsNothingOnAFlatImage) {
-  Levels flat;
-  flat.fill(90);
-  EXPECT_EQ(find_edges(flat, 50, 150), Levels{});
-  Plane distance;
-  distance_to_edges(Levels{}, distance);
+  Levels flat(kSide);
+  std::fill(flat.begin(), flat.end(), std::uint8_t{90});
+  EXPECT_EQ(find_edges(flat, 50, 150), Levels(kSide));
+  Plane distance(kSide);
+  distance_to_edges(Levels(kSide), distance);
   EXPECT_GT(*std::min_element(distance.begin(), distance.end()), 20);
 }
 

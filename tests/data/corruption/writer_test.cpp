@@ -80,6 +80,35 @@ TEST_F(CorruptionWriter, PutsSeveritiesBelowEachOtherOnAnyNumberOfThreads) {
   }
 }
 
+TEST_F(CorruptionWriter, WritesLargePicturesAndTheirJpeg) {
+  const auto clean = mosaics(3);
+  const Pictures pictures(clean, 224, 10);
+  CorruptionWriterOptions options;
+  options.severities = {4};
+  options.set = CorruptionSet::kImageNet;
+  options.threads = 2;
+  for (const int quality : {0, 85}) {
+    options.quality = quality;
+    write_corrupted(folder_ / "x.npy", pictures, Corruption::kContrast, options);
+    const NpyArray array = read_npy(folder_ / "x.npy");
+    ASSERT_EQ(array.shape, (std::vector<std::int64_t>{3, 224, 224, 3}));
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(array.data.data());
+    const Corruptor corruptor(Corruption::kContrast, 4, 0, nullptr, CorruptionSet::kImageNet);
+    std::vector<std::uint8_t> expected(kMosaicBytes);
+    int different = 0, largest = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      corruptor.apply(static_cast<std::int64_t>(i),
+                      std::span(clean).subspan(i * kMosaicBytes, kMosaicBytes), expected);
+      for (std::size_t k = 0; k < kMosaicBytes; ++k) {
+        const int distance = std::abs(bytes[i * kMosaicBytes + k] - expected[k]);
+        different += distance > 0, largest = std::max(largest, distance);
+      }
+    }
+    EXPECT_EQ(different > 0, quality > 0);
+    EXPECT_LT(largest, 40);  // JPEG of 85 is near
+  }
+}
+
 TEST_F(CorruptionWriter, WritesLabelsOncePerSeverity) {
   const Pictures pictures(cifar_images(4), 32, 10);
   write_labels(folder_ / "labels.npy", pictures, 2);
