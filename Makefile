@@ -25,6 +25,12 @@ CTEST := OMP_NUM_THREADS=1 ctest --output-on-failure --parallel $(TEST_JOBS)
 # LibTorch is not built with the sanitizers: what it keeps until exit looks like a leak, and
 # containers that cross its border look overflown.
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0 UBSAN_OPTIONS=print_stacktrace=1
+# LibTorch and OpenMP are not built with the thread sanitizer either: cmake/thread_sanitizer.supp says what it cannot
+# see of them.
+TSAN_ENV := TSAN_OPTIONS=suppressions=$(CURDIR)/cmake/thread_sanitizer.supp:ignore_noninstrumented_modules=1
+# How long `make fuzz` runs each target, and which (all).
+FUZZ_SECONDS ?= 600
+FUZZ ?=
 
 ##@ Use
 
@@ -54,6 +60,20 @@ all: build/build.ninja ## Build library, program and tests
 asan: build-asan/build.ninja ## The unit tests under AddressSanitizer and UBSan (build-asan/)
 	@$(ASAN_ENV) cmake --build build-asan --parallel $(JOBS) --target gala_unit_tests
 	@$(ASAN_ENV) $(CTEST) --test-dir build-asan -L unit $(ARGS)
+
+.PHONY: tsan
+tsan: build-tsan/build.ninja ## Loader, claims, store, runner and capture gate under ThreadSanitizer (build-tsan/)
+	@$(TSAN_ENV) cmake --build build-tsan --parallel $(JOBS) --target gala_thread_tests
+	@$(TSAN_ENV) $(CTEST) --test-dir build-tsan -R '^(Loader|RecordingTest|Claims|Store|RunnerTest)' $(ARGS)
+
+.PHONY: fuzz
+fuzz: export GALA_FUZZ := 1
+fuzz: export CXX := clang++
+fuzz: deps ## Feed every reader of files damaged ones, with libFuzzer (FUZZ_SECONDS=600 each; FUZZ='npy png')
+	@tools/configure build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGALA_FUZZ=ON -DGALA_TESTS=OFF -DGALA_CUDA=OFF \
+	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1' $(CONFIGURE)
+	@cmake --build build-fuzz --parallel $(JOBS) --target $(if $(FUZZ),$(addprefix gala_fuzz_,$(FUZZ)),gala_fuzz)
+	@fuzz/run build-fuzz $(FUZZ_SECONDS) $(FUZZ)
 
 .PHONY: bench
 bench: export GALA_BENCH := 1
@@ -91,7 +111,7 @@ deps: ## Install what is missing: packages, .venv, LibTorch
 
 .PHONY: clean
 clean: ## Remove what was built; .venv and .deps stay
-	@rm -rf build build-asan build-tidy
+	@rm -rf build build-asan build-fuzz build-tidy build-tsan
 
 .PHONY: distclean
 distclean: clean ## Remove what was installed here, too
@@ -114,12 +134,16 @@ help: export GALA_TERMINAL := $(shell [ -t 1 ] && echo 1)
 # Configured once; ninja itself notices changed CMake files. The prefix is compared, so that another
 # LibTorch leads to a fresh folder.
 .PHONY: FORCE
-build/build.ninja build-asan/build.ninja build-tidy/build.ninja: deps
+build/build.ninja build-asan/build.ninja build-tidy/build.ninja build-tsan/build.ninja: deps
 build/build.ninja: FORCE
 	@tools/configure build -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) $(CONFIGURE)
 
 build-asan/build.ninja: FORCE
 	@tools/configure build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGALA_SANITIZE=ON \
+	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1' $(CONFIGURE)
+
+build-tsan/build.ninja: FORCE
+	@tools/configure build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGALA_SANITIZE_THREADS=ON \
 	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1' $(CONFIGURE)
 
 build-tidy/build.ninja: FORCE

@@ -26,6 +26,20 @@ if(GALA_SANITIZE)
                                               -fno-sanitize-recover=undefined)
   target_link_options(gala_flags INTERFACE -fsanitize=address,undefined)
 endif()
+if(GALA_SANITIZE_THREADS)
+  target_compile_options(gala_flags INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(gala_flags INTERFACE -fsanitize=thread)
+endif()
+if(GALA_FUZZ)
+  # LibTorch hides the type information that two of the checks look at; the third is of a float that does
+  # not fit an integer, which the JSON library turns into one unasked wherever a program wants it. Loops
+  # that are watched are not vectorised, whatever they ask for.
+  target_compile_options(
+    gala_flags
+    INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=vptr,function,float-cast-overflow
+              -fno-sanitize-recover=undefined -fno-omit-frame-pointer -Wno-pass-failed)
+  target_link_options(gala_flags INTERFACE -fsanitize=address,undefined)
+endif()
 
 # Links quicker where it is found. Before 2.0 it now and then lays out a program that the loader
 # refuses ("cannot apply additional memory protection after relocation").

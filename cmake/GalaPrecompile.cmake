@@ -29,11 +29,11 @@ function(gala_reaches_torch file result)
   set(${result} ${reaches} PARENT_SCOPE)
 endfunction()
 
-# gala_precompile(TARGET): the precompiled header of the target gala for those sources of TARGET that use
-# LibTorch. After all of them were added.
+# gala_precompile(TARGET [OWN]): the precompiled header of the target gala (OWN: one of its own) for those
+# sources of TARGET that use LibTorch. After all of them were added.
 function(gala_precompile target)
-  if(target STREQUAL "gala")
-    target_precompile_headers(gala PRIVATE ${PROJECT_SOURCE_DIR}/gala/precompiled.h)
+  if(target STREQUAL "gala" OR "OWN" IN_LIST ARGN)
+    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/gala/precompiled.h)
   else()
     target_precompile_headers(${target} REUSE_FROM gala)
   endif()

@@ -5,6 +5,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/hash.h"
+#include "gala/base/json.h"
 #include "gala/model/safetensors.h"
 
 namespace gala {
@@ -66,7 +67,7 @@ State read_state(const std::filesystem::path& path) {
     throw FormatError(path.string(),
                       "is not as it was saved (its checksum is another): it was damaged or edited");
   }
-  state.values = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  state.values = try_parse_json(found->second);
   if (!state.values.is_object())
     throw FormatError(path.string(), "the state's values are not JSON");
   return state;

@@ -27,6 +27,18 @@ bool is_special(const std::filesystem::path& path) {
   return std::filesystem::is_other(path, ignored);
 }
 
+/// What only its owner could read stays so when it is replaced.
+void keep_mode(const std::filesystem::path& old, const std::filesystem::path& fresh) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::file_status status = fs::status(old, ignored);
+  if (!fs::is_regular_file(status)) return;
+  const fs::perms mode = status.permissions() & (fs::perms::owner_read | fs::perms::owner_write |
+                                                 fs::perms::group_read | fs::perms::group_write |
+                                                 fs::perms::others_read | fs::perms::others_write);
+  fs::permissions(fresh, mode | fs::perms::owner_read | fs::perms::owner_write, ignored);
+}
+
 void write_through(const std::filesystem::path& path,
                    const std::function<void(std::ostream&)>& write) {
   std::ofstream out(path, std::ios::binary);
@@ -52,6 +64,7 @@ void write_atomically(const std::filesystem::path& given,
   try {
     std::ofstream out(partial, std::ios::binary | std::ios::trunc);
     if (!out) fail("{}: cannot be written: {}", path.string(), std::strerror(errno));
+    keep_mode(path, partial);
     write(out);
     out.close();
     if (!out) fail("{}: writing failed (is the disk full?)", path.string());

@@ -9,7 +9,16 @@
 namespace gala {
 namespace {
 
+/// Whether the plus sign at `at` begins another spec: one that no name follows (1e+5) does not.
+bool is_plus(std::string_view text, std::size_t at) {
+  return text[at] == '+' && at + 1 < text.size() &&
+         std::isalpha(static_cast<unsigned char>(text[at + 1]));
+}
+
 bool needs_quotes(std::string_view value) {
+  for (std::size_t at = 0; at < value.size(); ++at) {
+    if (is_plus(value, at)) return true;
+  }
   return value.empty() || value.find_first_of(",:=\"\\ \t\n") != std::string_view::npos;
 }
 
@@ -147,8 +156,7 @@ std::vector<Spec> parse_specs(std::string_view text) {
       ++at;
     } else if (text[at] == '"') {
       quoted = !quoted;
-    } else if (!quoted && text[at] == '+' && at + 1 < text.size() &&
-               std::isalpha(static_cast<unsigned char>(text[at + 1]))) {
+    } else if (!quoted && is_plus(text, at)) {
       specs.push_back(Spec::parse(text.substr(begin, at - begin)));
       begin = at + 1;
     }

@@ -1,10 +1,9 @@
 #include "gala/data/cifar.h"
 
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "gala/base/input_file.h"
+#include "gala/base/json.h"
 #include "gala/base/random.h"
 #include "gala/data/array_dataset.h"
 #include "gala/data/image_folder.h"
@@ -53,9 +52,9 @@ void append_png_batch(const fs::path& path, Pictures& into) {
 }
 
 std::vector<std::int64_t> read_json_labels(const fs::path& path) {
-  std::ifstream in(path);
-  if (!in) throw FormatError(path.string(), "cannot be opened");
-  const auto json = nlohmann::json::parse(in, nullptr, false);
+  const auto file = FileContent::read(path);
+  const auto json =
+      try_parse_json({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
   if (!json.is_array()) throw FormatError(path.string(), "expected a list of labels");
   std::vector<std::int64_t> labels;
   for (const auto& value : json) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "gala/base/input_file.h"
+#include "gala/base/json.h"
 
 namespace gala {
 namespace {
@@ -160,7 +161,7 @@ ClassMap read_class_map(const std::filesystem::path& path) {
   MapBuilder builder(path.string());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && (text[first] == '{' || text[first] == '[')) {
-    const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const json parsed = try_parse_json(text);
     if (parsed.is_discarded()) builder.refuse("is not JSON, though it begins so");
     add_json(parsed, builder);
   } else {

@@ -96,7 +96,7 @@ IdxArray read_idx(const fs::path& path) {
   // Grown as the data comes: a header alone takes no memory.
   while (array.values.size() < total) {
     const std::size_t have = array.values.size();
-    const std::size_t piece = std::min<std::size_t>(total - have, 1 << 24);
+    const std::size_t piece = std::min<std::size_t>(total - have, 1 << 20);
     array.values.resize(have + piece);
     file.read(array.values.data() + have, piece);
   }

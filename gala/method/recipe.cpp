@@ -164,8 +164,10 @@ std::vector<MethodInfo> describe_recipes() {
   for (const Recipe& recipe : kRecipes) {
     MethodInfo info{recipe.name, recipe.summary, {}};
     for (const auto& [name, text] : recipe.options) {
+      // By a name of its own: Clang 14 lets no lambda see those above.
+      const std::string_view wanted = name;
       const auto option = std::find_if(known.begin(), known.end(),
-                                       [&](const OptionInfo& each) { return each.name == name; });
+                                       [&](const OptionInfo& each) { return each.name == wanted; });
       info.options.push_back({std::string(name), option->type, std::string(text), option->help});
     }
     infos.push_back(std::move(info));

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kLargestSize = 16384;
+constexpr std::int64_t kLargestSize = 4096;
 
 const json& field(const json& object, const char* name) {
   const auto found = object.find(name);

@@ -92,7 +92,7 @@ class CheckpointReader {
   /// Refuses a tensor that leaves its storage of `stored` elements.
   void check_extent(std::string_view name, const std::vector<std::int64_t>& sizes,
                     const std::vector<std::int64_t>& strides, std::int64_t offset,
-                    std::int64_t stored) const;
+                    std::int64_t stored, at::ScalarType type);
   Blob read_storage(std::string_view name, Id key, Id elements, std::int64_t element_size);
 
   std::string path_;
@@ -101,6 +101,9 @@ class CheckpointReader {
   Blob pickle_bytes_;
   Pickle pickle_;
   std::map<std::string, Blob, std::less<>> storages_;
+  // Elements of all tensors so far.
+  std::int64_t repeated_ = 0;  ///< beyond those of their storages
+  std::int64_t booleans_ = 0;
 };
 
 std::string CheckpointReader::find_prefix() const {
@@ -297,13 +300,13 @@ at::Tensor CheckpointReader::read_tensor(std::string_view name, Id id) {
   const auto strides = whole_numbers(name, call.arguments[3]);
   if (sizes.size() != strides.size()) refuse_tensor(name, "has more sizes than strides, or fewer");
   if (!contiguous_strides(sizes, element_size)) refuse_tensor(name, "is too large");
-  check_extent(name, sizes, strides, offset.integer, stored);
+  check_extent(name, sizes, strides, offset.integer, stored, type);
   return tensor_over(blob, type, sizes, strides, offset.integer);
 }
 
 void CheckpointReader::check_extent(std::string_view name, const std::vector<std::int64_t>& sizes,
                                     const std::vector<std::int64_t>& strides, std::int64_t offset,
-                                    std::int64_t stored) const {
+                                    std::int64_t stored, at::ScalarType type) {
   std::int64_t count = 1, last = offset;
   bool inside = true;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -316,10 +319,16 @@ void CheckpointReader::check_extent(std::string_view name, const std::vector<std
   if (count > 0 && (!inside || last >= stored)) {
     refuse_tensor(name, fmt::format("goes past the {} elements of its storage", stored));
   }
-  // A stride of 0 repeats elements: small in the file, but not once it is copied.
+  // A stride of 0 repeats elements: small in the file, but not once they are copied.
   constexpr std::int64_t kMostRepeated = 1 << 24;
-  if (count > stored && count > kMostRepeated) {
+  repeated_ += std::max<std::int64_t>(0, count - stored);
+  if (repeated_ > kMostRepeated) {
     refuse_tensor(name, fmt::format("repeats {} stored elements into {}", stored, count));
+  }
+  // Booleans are copied, each tensor by itself, though many may share a storage.
+  constexpr std::int64_t kMostBooleans = 1 << 28;
+  if (type == at::kBool && (booleans_ += count) > kMostBooleans) {
+    refuse_tensor(name, fmt::format("is one of more than {} booleans", kMostBooleans));
   }
 }
 

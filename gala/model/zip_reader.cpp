@@ -22,6 +22,9 @@ constexpr std::uint64_t kLocalSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64S
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
 // Deflate cannot do better than 258 bytes for 2 bits.
 constexpr std::uint64_t kLargestRatio = 1032;
+/// Packed entries may hold so much in all, and so many times the archive's size more. Weights hardly
+/// pack at all; what unpacks to hundreds of times its size is made to fill the memory.
+constexpr std::uint64_t kAlwaysUnpacked = 64u << 20, kMostUnpacked = 20;
 
 template <class Number>
 Number number_at(const unsigned char* bytes) {
@@ -187,7 +190,16 @@ void ZipReader::locate_bytes(const Directory& directory, const std::string& name
 
 void ZipReader::refuse_overlaps() const {
   std::vector<const Entry*> by_place;
-  for (const auto& [name, entry] : entries_) by_place.push_back(&entry);
+  std::uint64_t unpacked = 0;
+  const std::uint64_t most = kAlwaysUnpacked + kMostUnpacked * file_->bytes().size();
+  for (const auto& [name, entry] : entries_) {
+    by_place.push_back(&entry);
+    if (entry.method == kStored) continue;
+    if (entry.size > most - unpacked) {
+      refuse(fmt::format("its entries would unpack to more than {} bytes", most));
+    }
+    unpacked += entry.size;
+  }
   std::sort(by_place.begin(), by_place.end(),
             [](const Entry* a, const Entry* b) { return a->header < b->header; });
   for (std::size_t i = 1; i < by_place.size(); ++i) {

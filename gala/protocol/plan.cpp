@@ -1,7 +1,5 @@
 #include "gala/protocol/plan.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <fstream>
 #include <functional>
@@ -10,6 +8,7 @@
 
 #include "gala/base/options.h"
 #include "gala/base/spec.h"
+#include "gala/base/toml.h"
 
 namespace gala {
 namespace {
@@ -25,6 +24,11 @@ using Axes = std::vector<Axis>;
 using Values = std::map<std::string, std::string>;
 
 constexpr std::size_t kMostRuns = 100'000;
+/// Characters of a filled-in value, and of those of all runs: a few values that refer to each other could
+/// stand for any number.
+constexpr std::size_t kLongestValue = 10'000, kLongestValues = 100'000'000;
+/// What is wrong with a plan is told so often.
+constexpr std::size_t kMostProblems = 1000;
 /// Names that only place a run in a table.
 const std::vector<std::string> kLabelNames = {"group", "dataset", "backbone", "trial"};
 
@@ -114,6 +118,7 @@ std::string fill_in(const std::string& text, const Values& values, std::set<std:
       used.insert(name);
       filled += found->second;
     }
+    if (filled.size() > kLongestValue) return filled;
     i = end + 1;
   }
   return filled;
@@ -143,6 +148,7 @@ class PlanReader {
   std::set<std::string> used_;                     ///< names that something refers to
   std::map<std::string, std::int64_t> variables_;  ///< names that are no key of a run, with lines
   std::set<std::string> said_;                     ///< problems of runs, each once
+  std::size_t characters_ = 0;                     ///< of the values of all runs
 };
 
 const toml::table* PlanReader::section(const toml::table& table, const char* name, bool needed) {
@@ -233,7 +239,10 @@ void PlanReader::read(const toml::table& table) {
   const std::vector<const toml::table*> rows = tables_of(table, "row");
   for (const toml::table* one : tables_of(table, "case")) {
     const Axes axes = overlay(common, read_axes("case", *one, problems_));
-    for (const toml::table* row : rows) read_row(*row, axes, !table.contains("row"));
+    for (const toml::table* row : rows) {
+      read_row(*row, axes, !table.contains("row"));
+      if (problems_.list().size() > kMostProblems) return;
+    }
   }
   const std::vector<std::string> names = run_names();
   for (const auto& [name, line] : variables_) {
@@ -258,11 +267,19 @@ void PlanReader::check_names(const Axes& axes) {
 void PlanReader::lay_out(const std::string& row, const Axes& axes,
                          const std::vector<std::string>& hyper) {
   std::size_t count = 1;
-  for (const Axis& axis : axes) count *= std::min(axis.values.size(), kMostRuns);
+  for (const Axis& axis : axes) {
+    count = std::min(count * std::min(axis.values.size(), kMostRuns + 1), kMostRuns + 1);
+  }
   if (count > kMostRuns || plan_.runs.size() + count > kMostRuns) {
     return problems_.add(fmt::format("row {}: more than {} runs", row, kMostRuns));
   }
   for (std::size_t number = 0; number < count; ++number) {
+    if (characters_ > kLongestValues) {
+      return problems_.add(
+          fmt::format("row {}: the values of its runs and those before have more "
+                      "than {} characters",
+                      row, kLongestValues));
+    }
     Values values;
     std::size_t rest = number;  // the last axis turns fastest
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
@@ -282,12 +299,23 @@ void PlanReader::add_run(const std::string& row, const Axes& axes, const Values&
   run.labels.plan = plan_.name;
   std::set<std::string> unknown;
   run.labels.row = fill_in(row, values, used_, unknown);
+  if (run.labels.row.size() > kLongestValue) {
+    say(fmt::format("a row's name has more than {} characters", kLongestValue));
+    run.labels.row.clear();
+  }
   for (const auto& [name, text] : values) {
     // A value may refer to one that refers to another, though not in a circle.
     std::string filled = text;
     constexpr int kDeepest = 8;
-    for (int depth = 0; depth < kDeepest && filled.find('{') != std::string::npos; ++depth) {
+    for (int depth = 0; depth < kDeepest && filled.find('{') != std::string::npos &&
+                        filled.size() <= kLongestValue;
+         ++depth) {
       filled = fill_in(filled, values, used_, unknown);
+    }
+    characters_ += filled.size();
+    if (filled.size() > kLongestValue) {
+      say(fmt::format("row {}: {} has more than {} characters", row, name, kLongestValue));
+      filled.clear();
     }
     if (filled.find('{') != std::string::npos && filled.find('}') != std::string::npos) {
       say(fmt::format("row {}: {} refers to itself, or through more than {} others", row, name,
@@ -357,6 +385,8 @@ ExperimentPlan parse_plan(const std::string& text, const std::filesystem::path& 
     PlanReader(plan, problems).read(toml::parse(std::string_view(text)));
   } catch (const toml::parse_error& error) {
     problems.add(fmt::format("line {}: {}", error.source().begin.line, error.description()));
+  } catch (const Error& error) {
+    problems.add(error.what());
   }
   return plan;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gala/base/error.h"
+#include "gala/base/json.h"
 #include "gala/base/words.h"
 #include "gala/protocol/metrics.h"
 
@@ -37,8 +38,14 @@ Json scores_to_json(const std::vector<Score>& scores) {
   return list;
 }
 
+std::vector<std::int64_t> counts_from(const nlohmann::json& list) {
+  std::vector<std::int64_t> counts;
+  for (const auto& value : list) counts.push_back(count_from(value));
+  return counts;
+}
+
 Score score_from_json(const nlohmann::json& json) {
-  return {json.at("name"), json.at("images"), json.at("correct")};
+  return {json.at("name"), count_from(json.at("images")), count_from(json.at("correct"))};
 }
 
 std::vector<Score> scores_from_json(const nlohmann::json& list) {
@@ -64,8 +71,11 @@ Json layers_to_json(const std::vector<LayerUse>& layers) {
 std::vector<LayerUse> layers_from_json(const nlohmann::json& list) {
   std::vector<LayerUse> layers;
   for (const auto& layer : list) {
-    layers.push_back({layer.at("name"), layer.at("block"), layer.at("parameters"),
-                      layer.at("chosen"), to_double(layer.at("weight")),
+    const std::int64_t block = count_from(layer.at("block"));
+    constexpr std::int64_t kMostBlocks = 10'000;
+    if (block > kMostBlocks) fail("has a layer in block {}", block);
+    layers.push_back({layer.at("name"), static_cast<int>(block), count_from(layer.at("parameters")),
+                      count_from(layer.at("chosen")), to_double(layer.at("weight")),
                       to_double(layer.at("path")), to_double(layer.at("net"))});
   }
   return layers;
@@ -83,13 +93,31 @@ Json run_lengths(const std::vector<std::int64_t>& values) {
   return list;
 }
 
-std::vector<std::int64_t> from_run_lengths(const nlohmann::json& list) {
+/// Which layer was chosen, and how many steps in a row.
+std::vector<std::pair<std::int64_t, std::int64_t>> choices_from(const nlohmann::json& list) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> choices;
+  constexpr std::int64_t kMostSteps = 100'000'000;
+  std::int64_t steps = 0;
+  for (const auto& item : list) {
+    const bool code = item.at(0) == Record::kNone || item.at(0) == Record::kRefused ||
+                      item.at(0) == Record::kSeveral;
+    choices.emplace_back(code ? item.at(0).get<std::int64_t>() : count_from(item.at(0)),
+                         count_from(item.at(1)));
+    steps += choices.back().second;
+    if (steps > kMostSteps) fail("has choices of more than {} steps", kMostSteps);
+  }
+  return choices;
+}
+
+/// Of `count` values in all: a few digits could stand for any number of them.
+std::vector<std::int64_t> from_run_lengths(const nlohmann::json& list, std::size_t count) {
   std::vector<std::int64_t> values;
-  constexpr std::int64_t kMost = 100'000'000;
   for (const auto& run : list) {
-    const std::int64_t length = run.at(1);
-    if (length < 0 || length > kMost) fail("a run of {} batches cannot be", length);
-    values.insert(values.end(), static_cast<std::size_t>(length), run.at(0));
+    const std::int64_t length = count_from(run.at(1));
+    if (static_cast<std::uint64_t>(length) > count - values.size()) {
+      fail("has a run of {} batches among {}", length, count);
+    }
+    values.insert(values.end(), static_cast<std::size_t>(length), count_from(run.at(0)));
   }
   return values;
 }
@@ -119,7 +147,7 @@ Cost cost_from_json(const nlohmann::json& json) {
             to_double(json.at("step_median_ms")),
             to_double(json.at("step_95_ms")),
             {},
-            json.value("peak_memory", std::int64_t{0}),
+            count_from(json.value("peak_memory", nlohmann::json(0))),
             json.value("memory_of", "")};
   for (const auto& [name, time] : json.at("parts_ms").items()) cost.parts[name] = to_double(time);
   return cost;
@@ -166,30 +194,33 @@ void read_results(const nlohmann::json& json, Record& record) {
   if (json.contains("held_out")) record.held_out = score_from_json(json["held_out"]);
   if (json.contains("source")) record.source = source_from_json(json["source"]);
   if (json.contains("validation")) record.validation = scores_from_json(json["validation"]);
-  record.steps = json.at("steps");
-  record.refused = json.at("refused");
-  record.skipped = json.at("skipped");
-  record.from_source = json.value("from_source", std::int64_t{0});
-  record.unanswered = json.value("unanswered", std::int64_t{0});
+  record.steps = count_from(json.at("steps"));
+  record.refused = count_from(json.at("refused"));
+  record.skipped = count_from(json.at("skipped"));
+  record.from_source = count_from(json.value("from_source", nlohmann::json(0)));
+  record.unanswered = count_from(json.value("unanswered", nlohmann::json(0)));
   record.layers = layers_from_json(json.at("layers"));
-  record.choices = json.at("choices").get<decltype(record.choices)>();
+  record.choices = choices_from(json.at("choices"));
   if (json.contains("rotation")) {
     const auto& rotation = json["rotation"];
-    record.rotation = {rotation.at("choices"), rotation.at("repeats"),
+    record.rotation = {count_from(rotation.at("choices")), count_from(rotation.at("repeats")),
                        to_double(rotation.at("by_chance"))};
   }
   const auto& gap = json.at("gap");
-  record.gap.steps = gap.at("steps");
-  record.gap.zero = gap.at("zero");
+  record.gap.steps = count_from(gap.at("steps"));
+  record.gap.zero = count_from(gap.at("zero"));
   for (const auto& value : gap.at("quantiles")) record.gap.quantiles.push_back(to_double(value));
-  record.gap.decades = gap.at("decades").get<std::vector<std::int64_t>>();
+  record.gap.decades = counts_from(gap.at("decades"));
   const auto& time = json.at("over_time");
-  record.over_time.images = from_run_lengths(time.at("images"));
-  record.over_time.correct = time.at("correct").get<std::vector<std::int64_t>>();
-  record.over_time.borders = time.at("borders").get<decltype(record.over_time.borders)>();
+  record.over_time.correct = counts_from(time.at("correct"));
+  record.over_time.images = from_run_lengths(time.at("images"), record.over_time.correct.size());
+  for (const auto& border : time.at("borders")) {
+    record.over_time.borders.emplace_back(count_from(border.at(0)), border.at(1));
+  }
   const auto& guard = json.at("guard");
-  record.guard = {guard.at("judgements"), guard.at("collapses"), guard.at("rollbacks"),
-                  guard.at("stopped"), guard.at("events").get<std::vector<nlohmann::json>>()};
+  record.guard = {count_from(guard.at("judgements")), count_from(guard.at("collapses")),
+                  count_from(guard.at("rollbacks")), guard.at("stopped"),
+                  guard.at("events").get<std::vector<nlohmann::json>>()};
   record.cost = cost_from_json(json.at("cost"));
 }
 

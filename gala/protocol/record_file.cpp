@@ -15,6 +15,7 @@
 
 #include "gala/base/error.h"
 #include "gala/base/file.h"
+#include "gala/base/json.h"
 #include "gala/base/words.h"
 
 namespace gala {
@@ -83,7 +84,7 @@ int open_file(const fs::path& store, const fs::path& file, RecordFile::Use use) 
 RecordLine parse_line(std::string_view line) {
   RecordLine parsed;
   try {
-    const nlohmann::json json = nlohmann::json::parse(line);
+    const nlohmann::json json = parse_json(line);
     if (!json.is_object()) fail("is not a record");
     check_schema(json);
     const std::string kind = json.value("kind", "");

@@ -12,6 +12,9 @@ namespace {
 
 /// zlib's window, with 16 added for the gzip format.
 constexpr int kGzip = 15 + 16;
+/// Of an unpacked text: some hundred times what `Trace` writes. A small file may unpack to a thousand
+/// times its size.
+constexpr std::size_t kLongestText = 256u << 20;
 
 }  // namespace
 
@@ -40,13 +43,14 @@ std::string gunzip(const std::string& packed) {
   std::string text;
   std::vector<char> buffer(1 << 16);
   int status = Z_OK;
-  while (status == Z_OK) {
+  while (status == Z_OK && text.size() <= kLongestText) {
     stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
     stream.avail_out = static_cast<uInt>(buffer.size());
     status = inflate(&stream, Z_NO_FLUSH);
     text.append(buffer.data(), buffer.size() - stream.avail_out);
   }
   inflateEnd(&stream);
+  if (text.size() > kLongestText) fail("unpacks to more than {} bytes", kLongestText);
   if (status != Z_STREAM_END) fail("is not a whole gzip file");
   return text;
 }

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "gala/base/error.h"
+#include "gala/base/json.h"
 #include "gala/base/words.h"
 #include "gala/report/traces.h"
 
@@ -39,7 +40,8 @@ class Reader {
 };
 
 void Reader::add(const nlohmann::json& line) {
-  const std::int64_t step = line.at("step"), window_step = line.at("window_step");
+  const std::int64_t step = count_from(line.at("step")),
+                     window_step = count_from(line.at("window_step"));
   ++run_.steps;
   trace_.losses.push_back(number_at(line, "loss"));
   trace_.gradient_norms.push_back(number_at(line, "gradient_norm"));
@@ -105,11 +107,11 @@ void Reader::add_choice(const nlohmann::json& line) {
 
 void Reader::add_answers(const nlohmann::json& line) {
   // Several inner steps share a batch and its answers.
-  const std::int64_t batch = line.at("batch");
+  const std::int64_t batch = count_from(line.at("batch"));
   if (batch == batch_ || !line.contains("correct") || !line.contains("images")) return;
   batch_ = batch;
-  run_.over_time.images.push_back(line.at("images"));
-  run_.over_time.correct.push_back(line.at("correct"));
+  run_.over_time.images.push_back(count_from(line.at("images")));
+  run_.over_time.correct.push_back(count_from(line.at("correct")));
 }
 
 void Reader::end_window() {
@@ -158,7 +160,7 @@ AdaptTrace read_adapt_trace(const std::filesystem::path& path) {
     ++number;
     if (text.empty()) continue;
     try {
-      reader.add(nlohmann::json::parse(text));
+      reader.add(parse_json(text));
     } catch (const std::exception& error) {
       // A last line that was cut off is passed over, as long as there are others.
       if (file.peek() == std::ifstream::traits_type::eof() && number > 1) break;

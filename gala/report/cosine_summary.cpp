@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "gala/base/error.h"
+#include "gala/base/json.h"
 #include "gala/base/words.h"
 #include "gala/protocol/metrics.h"
 #include "gala/protocol/trace.h"
@@ -80,13 +81,13 @@ CosineSummary read_store_trace(const std::filesystem::path& path) {
     std::string line;
     bool heading = true;
     while (std::getline(lines, line)) {
-      const auto json = nlohmann::json::parse(line);
+      const auto json = parse_json(line);
       if (heading) {
         check_schema(json);
         heading = false;
         continue;
       }
-      steps.push_back(json.at("step"));
+      steps.push_back(count_from(json.at("step")));
       std::vector<double>& values = distances.emplace_back();
       for (const auto& value : json.at("distance")) {
         values.push_back(value.is_number() ? value.get<double>() : std::nan(""));

@@ -1,7 +1,5 @@
 #include "gala/train/plan.h"
 
-#include <toml++/toml.h>
-
 #include <fstream>
 #include <sstream>
 
@@ -115,6 +113,9 @@ TrainPlan parse_train_plan(std::string text, Problems& problems,
     table = toml::parse(std::string_view(plan.text));
   } catch (const toml::parse_error& error) {
     problems.add(fmt::format("line {}: {}", error.source().begin.line, error.description()));
+    return plan;
+  } catch (const Error& error) {
+    problems.add(error.what());
     return plan;
   }
   plan.parameters = fill_in_parameters(table, settings, problems);

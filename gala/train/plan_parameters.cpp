@@ -103,6 +103,8 @@ toml::table take_parameters(const toml::table& plan, Problems& problems) {
 /// The text with every "{name}" replaced; braces around anything but a name stay.
 std::string filled_in(const std::string& text, const toml::table& parameters,
                       std::string_view where, Problems& problems) {
+  // A few references to a long parameter could stand for any number of characters.
+  constexpr std::size_t kLongest = 10'000;
   std::string result;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -119,6 +121,10 @@ std::string filled_in(const std::string& text, const toml::table& parameters,
     } else {
       problems.add(fmt::format("{}the plan has no parameter \"{}\"{}", where, name,
                                suggestion(name, keys_of(parameters))));
+    }
+    if (result.size() > kLongest) {
+      problems.add(fmt::format("{}a value has more than {} characters", where, kLongest));
+      return "";
     }
   }
   return result + text.substr(at);

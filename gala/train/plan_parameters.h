@@ -1,10 +1,9 @@
 #pragma once
-#include <toml++/toml.h>
-
 #include <map>
 #include <span>
 #include <string>
 
+#include "gala/base/toml.h"
 #include "gala/train/plan.h"
 
 namespace gala {

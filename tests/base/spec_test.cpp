@@ -62,7 +62,10 @@ TEST(Specs, AreWrittenWithPlusSignsBetweenThem) {
   EXPECT_EQ(*both[0].find("share"), "1e+5");
   EXPECT_EQ(both[1].name, "ensemble");
   EXPECT_EQ(parse_specs(to_string(both)), both);
-  EXPECT_EQ(parse_specs("a:b=\"x+y\"").size(), 1u);
+  const std::vector<Spec> one = parse_specs("a:b=\"x+y\"");
+  EXPECT_EQ(one.size(), 1u);
+  EXPECT_EQ(parse_specs(to_string(one)), one);
+  EXPECT_EQ(to_string(both), "restore:share=1e+5+ensemble:source=0.5");
   EXPECT_TRUE(parse_specs("none").empty());
   EXPECT_EQ(to_string(std::vector<Spec>{}), "none");
   EXPECT_THROW(parse_specs("a++b"), ConfigError);

@@ -144,6 +144,33 @@ TEST_F(ExportedFiles, Weights) {
   refuses(packed.write(), "\"fc.weight\" is compressed");
 }
 
+/// What would look beyond the memory of a tensor, or take all there is.
+TEST_F(ExportedFiles, OperatorsThatTrustTheFile) {
+  for (const char* name : {"_reshape_alias.default", "set_.source_Tensor", "resize_.default",
+                           "_nested_view_from_buffer.default", "_foreach_add_.Tensor"}) {
+    refuses([&](File& file) { file.nodes()[0]["target"] = std::string("torch.ops.aten.") + name; },
+            "this operator is not run");
+  }
+  refuses(
+      [](File& file) {
+        file.nodes()[0]["target"] = "torch.ops.aten.from_file.default";
+        file.nodes()[0]["inputs"] = {argument("filename", {{"as_string", "/etc/hostname"}}),
+                                     argument("size", {{"as_int", 1}})};
+      },
+      "a network may not read files");
+  refuses(
+      [](File& file) {
+        json& image = file.graph()["tensor_values"]["x"]["sizes"];
+        image[2] = image[3] = {{"as_int", 1'000'000}};
+      },
+      "takes images of 1000000 x 1000000");
+  refuses(
+      [](File& file) {
+        file.metadata = R"({"preprocessing": {"mean": [0, 0, 0], "std": [1, 1, 1], "size": 4097}})";
+      },
+      "from 1 to 4096");
+}
+
 TEST_F(ExportedFiles, Operators) {
   refuses([](File& file) { file.nodes()[0]["target"] = "torch.ops.aten.maen.dim"; },
           "node mean (torch.ops.aten.maen.dim): this operator is not known here");

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "zip_builder.h"
+#include "weight_files.h"
 
 namespace gala::testing {
 

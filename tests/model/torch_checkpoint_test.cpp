@@ -318,8 +318,31 @@ TEST(TorchCheckpoint, RefusesDeflatedBombsAndLies) {
   EXPECT_REFUSAL(refusal_of(with(4, 16, block("short"))), "does not unpack");
   EXPECT_REFUSAL(refusal_of(with(4, 16, block(kFourFloats) + "x")), "does not unpack");
   EXPECT_REFUSAL(refusal_of(with(4, 16, "garbage")), "does not unpack");
+  EXPECT_REFUSAL(refusal_of(with(15'000'000, 60'000'000, block(kFourFloats))), "cannot unpack");
   EXPECT_REFUSAL(refusal_of(with(1'000'000'000, 4'000'000'000, block(kFourFloats))),
-                 "cannot unpack");
+                 "would unpack to more than");
+}
+
+/// A few bytes for each tensor, and not many tensors, could stand for any memory.
+TEST(TorchCheckpoint, RefusesManyTensorsOutOfLittle) {
+  const auto many = [](const std::string& storage, std::int64_t elements, std::int64_t stride) {
+    std::string program = "}(";
+    for (int i = 0; i < 40; ++i) {
+      program += code::text(fmt::format("t{}", i)) + code::tensor(storage, 0, {elements}, {stride});
+    }
+    return program + "u";
+  };
+  const auto floats = code::storage(4), booleans = code::storage(16, "BoolStorage");
+  EXPECT_REFUSAL(refusal_of(checkpoint(many(floats, 1 << 20, 0))), "repeats 4");
+  EXPECT_REFUSAL(refusal_of(checkpoint(many(booleans, 1 << 20, 0))), "repeats 16");
+  EXPECT_EQ(read_bytes(checkpoint(many(floats, 4, 1))).size(), 40u);
+  const std::int64_t large = 1 << 23;
+  const auto file =
+      ZipBuilder()
+          .add("x/data.pkl", "\x80\x02" + many(code::storage(large, "BoolStorage"), large, 1) + ".")
+          .add("x/data/0", std::string(large, '\1'))
+          .finish();
+  EXPECT_REFUSAL(refusal_of(file), "more than 268435456 booleans");
 }
 
 TEST(TorchCheckpoint, LoadsOrRefusesDamagedFiles) {

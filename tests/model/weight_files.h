@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -17,6 +16,7 @@
 
 #include "gala/base/error.h"
 #include "gala/tensor/arena.h"
+#include "zip_builder.h"
 
 namespace gala::testing {
 
@@ -47,13 +47,6 @@ inline void write_file(const std::filesystem::path& path, std::string_view bytes
 inline std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-template <class Number>
-std::string little_endian(Number value) {
-  std::string bytes(sizeof(value), '\0');
-  std::memcpy(bytes.data(), &value, sizeof(value));
-  return bytes;
 }
 
 inline std::string safetensors_bytes(std::string_view header, std::string_view data) {

@@ -1,14 +1,20 @@
 #pragma once
 // Zip archives and pickles made piece by piece, so that each piece can be wrong.
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "weight_files.h"
-
 namespace gala::testing {
+
+template <class Number>
+std::string little_endian(Number value) {
+  std::string bytes(sizeof(value), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return bytes;
+}
 
 inline std::uint32_t crc32_of(std::string_view bytes) {
   std::uint32_t crc = ~0u;

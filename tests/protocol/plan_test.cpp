@@ -79,6 +79,44 @@ TEST(Plan, LaysOutRowsTimesAxes) {
   EXPECT_EQ(names.size(), plan.runs.size());
 }
 
+TEST(Plan, ThatBreaksTheParserIsNoPlan) {
+  for (const char* text : {"[=", "[plan]\n[=]\n", "[[=", "[ # x"}) {
+    EXPECT_FALSE(problems_of(text).empty()) << text;
+  }
+  EXPECT_ANY(problems_of("[="), "is not TOML");
+  for (const char* text : {"\xc5\xb8\x03", "[plan]\ntitle = \"cos\"\xce\xb1\n"}) {
+    EXPECT_ANY(problems_of(text), "line");
+  }
+}
+
+/// Small plans that would take all memory or time.
+TEST(Plan, RefusesWhatGrowsBeyondMeasure) {
+  const std::string head = "[plan]\nname = \"x\"\ntitle = \"X\"\n[run]\nprotocol = \"{a}\"\n";
+  // Each refers to the next a hundred times.
+  std::string laughs = head;
+  for (char name = 'a'; name < 'g'; ++name) {
+    laughs += fmt::format("{} = \"", name);
+    for (int i = 0; i < 100; ++i) laughs += fmt::format("{{{}}}", static_cast<char>(name + 1));
+    laughs += "\"\n";
+  }
+  EXPECT_ANY(problems_of(laughs + "g = \"ha\"\n[[row]]\nname = \"r\"\n"), "characters");
+  EXPECT_ANY(problems_of(head + "a = \"{a}{a}{a}{a}{a}{a}{a}{a}\"\n"),
+             "a has more than 10000 characters");
+  EXPECT_ANY(problems_of(head + "a = \"{a}\"\n"), "a refers to itself");
+  EXPECT_ANY(problems_of(head + "a = \"" + std::string(10'001, 'x') + "\"\n"),
+             "more than 10000 characters");
+  std::string wide = head + "a = \"" + std::string(9'000, 'x') + "\"\nmodel = [";
+  for (int i = 0; i < 50'000; ++i) wide += "1,";
+  EXPECT_ANY(problems_of(wide + "]\n"), "more than 100000000 characters");
+  // Sixty-four pairs are 2^64 runs, which is 0 in a counter of 64 bits.
+  std::string pairs = head + "a = \"x\"\n";
+  for (int i = 0; i < 64; ++i) pairs += fmt::format("n{} = [1, 2]\n", i);
+  EXPECT_ANY(problems_of(pairs), "more than 100000 runs");
+  std::string crossed = head + "a = \"x\"\n";
+  for (int i = 0; i < 10'000; ++i) crossed += "[[case]]\n[[row]]\nname=\"r\"\n";
+  EXPECT_ANY(problems_of(crossed), "more than 100000 runs");
+}
+
 TEST(Plan, CasesSetSeveralNamesTogether) {
   const ExperimentPlan plan = parsed(R"(
 [plan]

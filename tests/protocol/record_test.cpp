@@ -125,6 +125,32 @@ TEST(Record, SaysWhatIsMissing) {
   EXPECT_THROW(Record::from_json(nlohmann::json::parse("[1, 2]")), Error);
 }
 
+/// Small files that would take all memory or time, or lead tables and pictures astray.
+TEST(Record, RefusesNumbersThatCannotBe) {
+  const auto refusal = [](const char* place, const char* value) -> std::string {
+    nlohmann::json json = test::sample_record().to_json();
+    json[nlohmann::json::json_pointer(place)] = nlohmann::json::parse(value);
+    try {
+      Record::from_json(json);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "taken";
+  };
+  const std::string beyond = "a count of";
+  EXPECT_EQ(refusal("/steps", "-1").substr(0, beyond.size()), beyond);
+  EXPECT_EQ(refusal("/steps", "1e300").substr(0, beyond.size()), beyond);
+  EXPECT_EQ(refusal("/domains/0/images", "4000000000000000000").substr(0, beyond.size()), beyond);
+  EXPECT_EQ(refusal("/layers/0/block", "2000000000"), "has a layer in block 2000000000");
+  EXPECT_EQ(refusal("/choices", "[[-4, 1]]"), "a count of -4 cannot be");
+  EXPECT_EQ(refusal("/choices", "[[-3, 1], [0, 4]]"), "taken");
+  EXPECT_EQ(refusal("/choices", "[[0, 99999999], [1, 2]]"),
+            "has choices of more than 100000000 steps");
+  EXPECT_EQ(refusal("/over_time/images", "[[32, 6]]"), "has a run of 6 batches among 5");
+  EXPECT_EQ(refusal("/over_time/images", "[[32, 5], [32, 100000000]]"),
+            "has a run of 100000000 batches among 5");
+}
+
 TEST(Record, IgnoresFieldsItDoesNotKnow) {
   nlohmann::json json = test::sample_record().to_json();
   json["colour"] = "blue";

@@ -35,5 +35,16 @@ TEST(TraceFile, IsThinnedOutUntilItFits) {
   EXPECT_THROW(gunzip(packed.substr(0, packed.size() / 2)), Error);
 }
 
+TEST(TraceFile, DoesNotUnpackToAnySize) {
+  const std::string packed = gzip(std::string(260u << 20, ' '));
+  EXPECT_LT(packed.size(), 1u << 20);
+  try {
+    gunzip(packed);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "unpacks to more than 268435456 bytes");
+  }
+}
+
 }  // namespace
 }  // namespace gala

@@ -172,6 +172,20 @@ TEST(TrainPlan, NamesParametersThatDoNotFit) {
                   "\"env\" is not NAME=VALUE");
 }
 
+TEST(TrainPlan, ThatBreaksTheParserIsNoPlan) {
+  EXPECT_NE(problems_of("[=").find("is not TOML"), std::string::npos);
+}
+
+/// A long parameter that is named often would fill the memory.
+TEST(TrainPlan, RefusesTextsThatGrowBeyondMeasure) {
+  std::string references;
+  for (int i = 0; i < 1000; ++i) references += "{long}";
+  const std::string plan = with(kGood, "out.safetensors", references);
+  EXPECT_NE(problems_of(plan + "[parameters]\nlong = \"" + std::string(1000, 'x') + "\"\n")
+                .find("a value has more than 10000 characters"),
+            std::string::npos);
+}
+
 TEST(TrainPlan, RefusesWhatDoesNotGoTogether) {
   const std::string problems = problems_with(kGood, {{"data.sampling", "per_domain"},
                                                      {"train.keep", "best"},

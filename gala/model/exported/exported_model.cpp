@@ -164,10 +164,11 @@ void ExportedModel::take_metadata(const Archive& archive) {
 /// A file that LibTorch's operators do not accept is found out before anything is adapted.
 void ExportedModel::try_out(const Archive& archive) {
   const at::NoGradGuard no_gradients;
-  constexpr std::int64_t kImages = 3;  // one, two and some powers of two are often special
-  const std::int64_t images =
-      graph_.most_images > 0 ? std::min(kImages, graph_.most_images) : kImages;
   const std::int64_t size = preprocessing().size;
+  // One, two and some powers of two are often special; of large images one takes memory enough.
+  const std::int64_t wanted = size > 1024 ? 1 : 3;
+  const std::int64_t images =
+      graph_.most_images > 0 ? std::min(wanted, graph_.most_images) : wanted;
   Output output;
   try {
     output = run(at::zeros({images, 3, size, size}), {NormMode{}, false});

@@ -154,6 +154,12 @@ void GraphReader::read_images() {
   }
   result_.height = sizes[2].value("as_int", std::int64_t{0});
   result_.width = sizes[3].value("as_int", std::int64_t{0});
+  constexpr std::int64_t kLargest = 4096;
+  if (std::max(result_.height, result_.width) > kLargest ||
+      std::min(result_.height, result_.width) < 0) {
+    archive_.refuse(fmt::format("takes images of {} x {}: up to {} are accepted", result_.height,
+                                result_.width, kLargest));
+  }
   const std::string symbol = symbol_of(sizes[0].at("as_expr").at("expr_str").get<std::string>());
   const json& ranges = archive_.program().at("range_constraints");
   if (const auto range = ranges.find(symbol); range != ranges.end()) {

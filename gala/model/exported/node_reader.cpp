@@ -70,6 +70,40 @@ const c10::IValue* constant_of(const Node& node, std::string_view name) {
   return nullptr;
 }
 
+/// Operators that take their arguments on trust, such as where in memory a tensor lies, or that change
+/// more than values. Most of those that LibTorch begins with an underscore are meant for itself alone;
+/// these few are what it makes of networks.
+bool is_unsafe(std::string_view operation) {
+  constexpr std::array<std::string_view, 5> kOpen{"aten::set_", "aten::set_data", "aten::resize_",
+                                                  "aten::resize_as_", "aten::as_strided_"};
+  constexpr std::array<std::string_view, 23> kOfNetworks{
+      "aten::_adaptive_avg_pool2d",
+      "aten::_adaptive_avg_pool3d",
+      "aten::_conj",
+      "aten::_convolution",
+      "aten::_fft_c2c",
+      "aten::_fft_c2r",
+      "aten::_fft_r2c",
+      "aten::_log_softmax",
+      "aten::_native_batch_norm_legit",
+      "aten::_native_batch_norm_legit_functional",
+      "aten::_native_batch_norm_legit_no_training",
+      "aten::_native_multi_head_attention",
+      "aten::_prelu_kernel",
+      "aten::_safe_softmax",
+      "aten::_scaled_dot_product_attention_math",
+      "aten::_scaled_dot_product_flash_attention_for_cpu",
+      "aten::_softmax",
+      "aten::_to_copy",
+      "aten::_transformer_encoder_layer_fwd",
+      "aten::_trilinear",
+      "aten::_upsample_bicubic2d_aa",
+      "aten::_upsample_bilinear2d_aa",
+      "aten::_weight_norm"};
+  return is_one_of(operation, kOpen) ||
+         (operation.starts_with("aten::_") && !is_one_of(operation, kOfNetworks));
+}
+
 bool is_off(const c10::IValue* value) {
   return value &&
          ((value->isBool() && !value->toBool()) || (value->isDouble() && value->toDouble() == 0));
@@ -128,6 +162,7 @@ void GraphReader::read_operator(Node& node, const json& json) {
     node.operation = c10::Dispatcher::singleton().findSchema({operation, overload});
   }
   if (!node.operation) fail("this operator is not known here");
+  if (is_unsafe(operation)) fail("this operator is not run: it trusts what a file says of memory");
   read_arguments(node, json);
   if (is_dropout(operation)) {
     if (!is_off(constant_of(node, "train"))) {
