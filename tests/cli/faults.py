@@ -12,6 +12,7 @@ import pathlib
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -109,7 +110,7 @@ def read_only(bench):
     closed.chmod(0o555)
     for words in (fb.adapt_words("closed/b"), fb.train_words("closed/t"), fb.run_words("closed/s"),
                   fb.report_words("a.jsonl", "closed/page.html"),
-                  ("demo", "--out", "closed/demo")):
+                  ("demo", "--assets", bench.assets, "--out", "closed/demo")):
         expect_error(bench.run(*words, **options), 2, "closed", "ermission denied")
         assert not list(closed.iterdir()), words
     # A store that may only be read is still good for a report.
@@ -227,7 +228,26 @@ def closed_pipes(bench):
         bench.remove("e.*", "e/**/*", "e")
 
 
-FAULTS = (full_disk, read_only, shrinking, little_memory, two_runners, sigterm, closed_pipes)
+def poisoned_labels(bench):
+    """Labels are counted and never learned from: with wrong ones the answers are the same. Those that cannot be are
+    refused."""
+    images = len(bench.read("a.csv").splitlines()) - 1
+    right = bench.read("y.npy")
+    answers = [line.rsplit(b",", 1)[0] for line in bench.read("a.csv").splitlines()]
+    for label in (3, -1, 10, -7, 1 << 62):
+        fb.write_npy(bench.folder / "y.npy", "<i8", (images,), struct.pack("<q", label) * images)
+        ended = bench.run(*fb.adapt_words("p", saving=False))
+        if label == 3:
+            assert ended.returncode == 0, ended.err
+            found = [line.rsplit(b",", 1)[0] for line in bench.read("p.csv").splitlines()]
+            assert found == answers, "labels changed an answer"
+            same(bench, (".safetensors",), "a", "p")
+        else:
+            expect_error(ended, 2)
+    (bench.folder / "y.npy").write_bytes(right)
+
+
+FAULTS = (full_disk, read_only, shrinking, little_memory, two_runners, sigterm, closed_pipes, poisoned_labels)
 
 
 def main():
