@@ -26,7 +26,7 @@ struct Scene {
   std::vector<std::vector<float>> gradients;
   std::vector<const float*> pointers;
   StepClock clock;
-  double rate = 1e-3;
+  double rate = 1e-3, images = 0;
   HostWorkspace workspace{1};
 
   explicit Scene(std::uint64_t seed) : site(seed) {}
@@ -81,7 +81,7 @@ struct Scene {
     pointers = pointers_to(gradients);
   }
   Proposal proposal() {
-    return {site.layers, sums, clock, rate, site.layout, pointers, workspace, probed};
+    return {site.layers, sums, clock, rate, site.layout, pointers, workspace, probed, images};
   }
   /// Eq. 5 as it is printed, from the vectors themselves.
   double cosine_of(std::size_t l) const {
@@ -355,6 +355,22 @@ Numbers relative_gradients(const Scene& scene) {
   return weights;
 }
 
+/// So far as the weight says, at a pace of its own, and slower where few images speak.
+std::unique_ptr<PlainRule> at_its_pace(Random& random) {
+  const double step = random.uniform(1e-5, 1e-2), enough = random.below(3) == 0 ? 0 : 40,
+               most = random.below(2) == 0 ? 0 : random.uniform(0.1, 2);
+  return std::make_unique<PlainFunction>(
+      fmt::format("paced:step={},images={},most={}", step, enough, most), [=](const Scene& scene) {
+        const bool few = scene.images != 0 && scene.images < enough;
+        Numbers weights;
+        for (const double each : scene.probed) {
+          const double weight = most != 0 && each > most ? most : each;
+          weights.push_back(weight * (few ? scene.images / enough : 1) * step / scene.rate);
+        }
+        return weights;
+      });
+}
+
 std::unique_ptr<PlainRule> first_layer() {
   return std::make_unique<PlainFunction>("fixed:layers=l0", [](const Scene& scene) {
     Numbers weights(scene.sums.size(), 0.0);
@@ -396,6 +412,7 @@ const std::map<std::string_view, Maker> kRules = {
     {"fixed", [](Random&, std::uint64_t) { return first_layer(); }},
     {"random", [](Random&, std::uint64_t seed) { return drawn_evenly(seed); }},
     {"palm", [](Random&, std::uint64_t) { return as_probed("palm"); }},
+    {"paced", [](Random& r, std::uint64_t) { return at_its_pace(r); }},
     {"law", [](Random&, std::uint64_t) { return as_probed("law"); }},
 };
 
@@ -419,6 +436,7 @@ TEST_P(EverySelector, ChoosesAsItsRuleSays) {
     for (int number = 1; number <= kSteps; ++number) {
       scene.begin_step(random, number);
       scene.rate = random.uniform(1e-4, 1e-2);
+      scene.images = random.below(3) == 0 ? 0 : random.uniform(1, 90);
       const std::optional<Numbers> expected = rule->choose(scene);
       const Numbers found = selector->select(scene.proposal());
       if (!expected) break;  // what a rule remembers may be another from here on
