@@ -13,7 +13,8 @@ void handle(int signal) {
   flag.store(true);
   // A terminal that closes may send its signal twice, once for the shell and once for itself; the
   // second must not end what the first asked to be saved.
-  if (signal != SIGHUP) std::signal(signal, SIG_DFL);
+  // And whoever writes to a closed pipe writes to it again.
+  if (signal != SIGHUP && signal != SIGPIPE) std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
@@ -22,7 +23,9 @@ void catch_interrupts() {
   std::signal(SIGINT, handle);
   std::signal(SIGTERM, handle);
   // Under nohup it is ignored, and stays so.
-  if (std::signal(SIGHUP, handle) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+  for (const int signal : {SIGHUP, SIGPIPE}) {
+    if (std::signal(signal, handle) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
 }
 
 bool interrupted() {

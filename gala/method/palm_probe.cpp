@@ -30,11 +30,14 @@ at::Tensor PalmProbe::look(const ParameterArena& parameters, const Gradients& gr
   const at::Tensor size = by_layer_.sum(at::stack(at::_foreach_norm(given, 1)));
   const at::Tensor chosen = size.le(options_.threshold);
   const at::Tensor fresh = by_layer_.spread(chosen.to(at::kFloat) * (1 - options_.keep));
+  const at::Tensor sound = by_layer_.spread(chosen);
   std::vector<at::Tensor> sensitivity = at::_foreach_mul(values, given);
   at::_foreach_abs_(sensitivity);
-  // A layer that is not chosen keeps its mean: nothing of it is fresh.
+  // A layer that is not chosen keeps its mean: nothing of it is fresh. Its gradient need not be finite, and
+  // nothing times infinity is no number.
   for (std::size_t i = 0; i < steady.size(); ++i) {
-    steady[i].lerp_(sensitivity[i], fresh[static_cast<std::int64_t>(i)]);
+    const auto number = static_cast<std::int64_t>(i);
+    steady[i].lerp_(at::where(sound[number], sensitivity[i], steady[i]), fresh[number]);
   }
   at::_foreach_sub_(sensitivity, steady);
   at::_foreach_abs_(sensitivity);

@@ -41,6 +41,10 @@ Store::Shown WindowStore::show(const at::Tensor& images) {
     images_ = at::zeros(sizes, at::TensorOptions(at::kFloat).device(device_));
     count_ = next_ = 0;
   }
+  // A broken image had its turn. If it stayed it would spoil the statistics, and with them the answers, of
+  // all that come while the window holds it: in its place stands one that is new.
+  const at::Tensor sound = at::isfinite(images_).flatten(1).all(1).view({-1, 1, 1, 1});
+  images_.copy_(at::where(sound, images_, images.narrow(0, 0, 1).to(device_)));
   // The places of a ring: at most two pieces.
   const std::int64_t first = std::min(batch, length - next_);
   images_.narrow(0, next_, first).copy_(images.narrow(0, 0, first));

@@ -7,7 +7,8 @@ namespace gala {
 
 /// The last `length` images: every batch is answered among them, so that batches of one have the statistics
 /// of many, and a step is made whenever all of them are new (as in the published code that most
-/// methods are compared in, for batches of one).
+/// methods are compared in, for batches of one). An image that is not finite leaves the window when the next
+/// batch comes.
 class WindowStore : public Store {
  public:
   struct Options {

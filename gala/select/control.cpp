@@ -86,7 +86,10 @@ std::vector<double> ControlSelector::select(const Proposal& proposal) {
   const double fade = options_.window > 0 ? 1 - 1 / static_cast<double>(options_.window) : 1;
   wanted_ = wanted_ * fade + std::sqrt(proposal.sums[theirs].update_sq);
   travelled_ = travelled_ * fade + std::sqrt(proposal.sums[ours].update_sq);
-  if (travelled_ > 0) weights[ours] = wanted_ / travelled_;
+  // A layer that hardly moves cannot make up for one that does: beside more than that float32 rounds
+  // everything else away, and at last the weight would be no float.
+  constexpr double kMost = 1 << 24;
+  if (travelled_ > 0) weights[ours] = std::min(wanted_ / travelled_, kMost);
   return weights;
 }
 

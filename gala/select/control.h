@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> enum_names(ControlDraw) {
 ///  - `repeats=no`: no layer twice in a window, as long as there is another.
 ///  - `match`: the layer moves not by its whole update but so far that the way travelled is GALA's. Its weight is
 ///    Σ |u| of the layers that GALA would have chosen over Σ |u| of those that were, both sums fading within
-///    a window. Without it, rules that choose larger layers travel farther, and that alone may make the
+///    a window, and 2^24 at most. Without it, rules that choose larger layers travel farther, and that alone may make the
 ///    difference.
 ///
 /// What GALA would choose is asked of it at every step, with the displacement that this selector made.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "gala/base/error.h"
@@ -28,7 +29,10 @@ void check_weights(std::span<const double> weights, std::size_t layers) {
     fail("the selector gave {} weights for {} layers", weights.size(), layers);
   }
   for (const double weight : weights) {
-    if (!std::isfinite(weight)) fail("the selector gave a layer the weight {}", weight);
+    // Updates are float32: a weight of 1e39 is infinite to them.
+    if (!(std::abs(weight) <= std::numeric_limits<float>::max())) {
+      fail("the selector gave a layer the weight {}", weight);
+    }
   }
 }
 

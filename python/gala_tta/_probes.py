@@ -64,11 +64,13 @@ class PalmProbe(Probe):
         size = self._sum(torch.stack(torch._foreach_norm(given, 1)))
         chosen = size.le(self._o.threshold)
         fresh = (chosen.float() * (1 - self._o.keep)).index_select(0, self._layer_of)
+        sound = chosen.index_select(0, self._layer_of)
         sensitivity = list(torch._foreach_mul(values, given))
         torch._foreach_abs_(sensitivity)
-        # A layer that is not chosen keeps its mean: nothing of it is fresh.
+        # A layer that is not chosen keeps its mean: nothing of it is fresh. Its gradient need not be
+        # finite, and nothing times infinity is no number.
         for number, mean in enumerate(steady):
-            mean.lerp_(sensitivity[number], fresh[number])
+            mean.lerp_(torch.where(sound[number], sensitivity[number], mean), fresh[number])
         torch._foreach_sub_(sensitivity, steady)
         torch._foreach_abs_(sensitivity)
         torch._foreach_add_(sensitivity, 1e-8)

@@ -85,6 +85,27 @@ TEST_F(Probed, ByPalm) {
   EXPECT_EQ(none[1], 0);
 }
 
+/// A batch with a broken image has no gradient in numbers: nothing of it is remembered.
+TEST_F(Probed, NothingIsLearnedOfAGradientThatIsNoNumber) {
+  for (const char* spec : {"palm:threshold=1", "law"}) {
+    const auto probe = make_probe(spec), other = make_probe(spec);
+    probe->attach(*arena_, layers_);
+    other->attach(*arena_, layers_);
+    const Gradients first = gradients(0.01), last = gradients(0.02);
+    probe->look(*arena_, first);
+    other->look(*arena_, first);
+    for (const double value : {std::nan(""), HUGE_VAL}) {
+      Gradients broken = gradients(0.01);
+      broken.tensors[0][1][2] = value;
+      broken.tensors[2].fill_(value);
+      probe->look(*arena_, broken);
+    }
+    const Numbers found = numbers_of(probe->look(*arena_, last));
+    EXPECT_EQ(found, numbers_of(other->look(*arena_, last))) << spec;
+    for (const double each : found) EXPECT_TRUE(std::isfinite(each)) << spec;
+  }
+}
+
 TEST_F(Probed, ByLaw) {
   const auto probe = make_probe("law:power=0.5");
   probe->attach(*arena_, layers_);

@@ -5,7 +5,7 @@
 
 #include "gala/base/error.h"
 #include "gala/method/method_parts.h"
-#include "tests/adapt/toy.h"
+#include "tests/method/easy_recipe.h"
 
 namespace gala {
 namespace {
@@ -14,13 +14,6 @@ constexpr std::int64_t kImages = 8, kSide = 8;
 
 at::Tensor batch(std::int64_t number) {
   return toy_images(number, kImages, kSide).clamp(0, 1);
-}
-
-/// Three batches, as a penalty may want them.
-SourceImages toy_source() {
-  return [number = std::int64_t{100}]() mutable {
-    return number < 103 ? batch(number++) : at::Tensor{};
-  };
 }
 
 /// A network and an adapter on it.
@@ -34,18 +27,7 @@ struct Bench {
 
 class EveryRecipe : public testing::TestWithParam<Recipe> {
  protected:
-  MethodOptions options() const {
-    MethodOptions options = recipe(GetParam().name);
-    options.seed = 3;
-    // So that the toy's unsure answers count, and what happens now and then happens here.
-    if (options.samples == "eta") options.samples = "eta:margin=2,redundancy=2";
-    if (options.samples == "certain") options.samples = "certain:margin=2";
-    if (options.samples == "deyo") options.samples = "deyo:margin=2,drop=-1";
-    if (options.reset == "every:steps=1000") options.reset = "every:steps=4";
-    if (options.store == "balanced") options.store = "balanced:size=12,every=10";
-    if (options.teacher == "mean:views=32") options.teacher = "mean:views=3,below=0.99";
-    return options;
-  }
+  MethodOptions options() const { return easy_recipe(GetParam().name); }
   bool moves() const { return Spec::parse(options().select).name != "none"; }
 };
 

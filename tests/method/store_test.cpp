@@ -246,6 +246,25 @@ TEST(WindowStore, AnswersAmongTheLastImagesWithoutAdapting) {
   EXPECT_EQ(adapter.totals().steps, 0);
 }
 
+/// Batch statistics over the window would carry a NaN to everybody for as long as it is in there.
+TEST(WindowStore, ABrokenImageSpoilsOnlyItsOwnBatch) {
+  auto model = toy_model();
+  MethodOptions options = kTent;
+  options.store = "window:length=4";
+  options.guard = "stop";
+  Adapter adapter(*model, options);
+  for (int i = 1; i <= 12; ++i) {
+    at::Tensor image = toy_images(i, 1);
+    if (i == 3 || i == 6) image[0][1][2].fill_(std::nan(""));
+    const Answer answer = adapter.answer(image);
+    EXPECT_EQ(answer.unanswered.size(), i == 3 || i == 6 ? 1u : 0u) << i;
+    EXPECT_TRUE(answer.from_source.empty()) << i;
+  }
+  EXPECT_FALSE(adapter.stopped()) << "the image was to blame";
+  EXPECT_EQ(adapter.totals().refused, 0);
+  EXPECT_EQ(adapter.totals().steps, 3);
+}
+
 TEST(BalancedStore, AnswersTheBatchAndStepsOnWhatItKeeps) {
   auto model = toy_model(1, "source"), twin = toy_model(1, "source");
   MethodOptions options = kTent;

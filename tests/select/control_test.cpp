@@ -96,6 +96,22 @@ TEST(Control, TravelsAsFarAsGalaWould) {
   }
 }
 
+/// A layer whose gradient died away is drawn as any other: no float32 factor takes it as far as GALA's went.
+TEST(Control, NeverAsksALayerThatHardlyMovesForMoreThanAFloatCanSay) {
+  ProposalMaker maker({layer_sums(1e4, 1, 0.1), layer_sums(1e-38, 1e-38, 1.5)});
+  for (const char* spec :
+       {"control", "control:draw=rotation", "control:draw=frequencies,window=5"}) {
+    const auto control = make(spec, maker);
+    bool drawn = false;
+    for (int i = 0; i < 40; ++i) {
+      const Weights weights = control->select(maker.at_step(2 + i % 3));
+      EXPECT_LE(weights[moved(weights)], 1 << 24) << spec;
+      drawn |= moved(weights) == 1;
+    }
+    EXPECT_TRUE(drawn) << spec;
+  }
+}
+
 TEST(Control, GoesOnFromItsState) {
   for (const char* spec :
        {"control:repeats=no", "control:draw=rotation", "control:draw=frequencies"}) {

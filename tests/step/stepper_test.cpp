@@ -158,6 +158,25 @@ TEST(Stepper, GivesTheSameBitsAtAnyNumberOfThreads) {
   EXPECT_EQ(one.values, three.values);
 }
 
+/// Updates are float32, weights double.
+TEST(Stepper, RefusesAWeightThatIsNoFloat) {
+  class Immense : public Selector {
+   public:
+    std::vector<double> select(const Proposal& proposal) override {
+      return std::vector<double>(proposal.layers.size(), 1e39);
+    }
+  };
+  Bare bare("all");
+  Stepper stepper(bare.layout, bare.values.data(), bare.layers, make_optimizer("adam"),
+                  std::make_unique<Immense>(), std::make_unique<HostWorkspace>(1));
+  const std::vector<float> before = bare.values;
+  std::vector<const float*> pointers;
+  for (const auto& gradient : bare.gradients) pointers.push_back(gradient.data());
+  const float loss = 0;
+  EXPECT_THROW(stepper.step(pointers, &loss), Error);
+  EXPECT_EQ(bare.values, before);
+}
+
 TEST(Stepper, RefusesTheWrongNumberOfGradients) {
   Bare bare;
   const std::vector<const float*> none;
