@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gala/base/error.h"
+
 namespace gala {
 namespace {
 
@@ -50,10 +52,14 @@ void LabelSpread::reset() {
 }
 
 void LabelSpread::remember(Archive& archive) {
+  const std::size_t classes = shares_.size();
   archive.value("label_spread_shares", shares_);
   archive.value("label_spread_counts", counts_);
   archive.value("label_spread_taken", taken_);
   archive.value("label_spread", value_);
+  if (shares_.size() != classes || counts_.size() != classes) {
+    throw Error("the spread of labels is of another number of classes");
+  }
 }
 
 }  // namespace gala

@@ -32,6 +32,7 @@ class Loop:
     _layers: list[tuple[str, list[int]]]
     _network: Network | None
     _norms: Norms | None
+    _spread: _core.LabelSpread | None
     _arena: Arena | None
     _parts: dict[str, Part]
     _stepper: AnyStepper
@@ -66,6 +67,10 @@ class Loop:
         health = look_at_rows(logits)
         last = Last(logits, health.predictions, [name for name, _ in self._layers], steps)
         self._know_classes(logits.shape[1])
+        if self._spread is not None:
+            assert self._norms is not None
+            self._spread.take(health.predictions)
+            self._norms.spread.fill_(self._spread.value)
         if health.not_finite > 0:
             self._watch.answer_again(last, asked)
             health.not_finite, health.broken = len(last.from_source), len(last.unanswered)
@@ -128,7 +133,8 @@ class Loop:
             record = self._stepper.pause(loss)
         else:
             probed = [] if frame.probed is None else frame.probed.tolist()
-            record = self._stepper.move(loss, probed)
+            spread = 1.0 if self._spread is None else self._spread.value
+            record = self._stepper.move(loss, probed, frame.images.shape[0] / spread)
         record.confident = int(confident)
         # Weights that autocast rounded are old now.
         if torch.is_autocast_enabled(frame.images.device.type):
@@ -201,5 +207,8 @@ class Loop:
             return
         self._classes = classes
         self._watch.know_classes(classes)
+        assert self._norms is not None
+        if self._norms.mode.name == "adaptive":
+            self._spread = _core.LabelSpread(classes)
         if self._method.store is not None:
             self._method.store.attach(classes)

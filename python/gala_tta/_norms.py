@@ -19,12 +19,14 @@ _STATISTICS = ("running_mean", "running_var")
 
 @dataclass(frozen=True)
 class Mode:
-    """A mode with its numbers: source, batch, blend or running."""
+    """A mode with its numbers: source, batch, blend, running or adaptive."""
 
     name: str
     weight: float = 0.5
     momentum: float = 0.1
     gradient: bool = False
+    horizon: float = 200.0
+    tolerance: float = 0.1
 
     @staticmethod
     def parse(text: str) -> Mode:
@@ -34,7 +36,7 @@ class Mode:
     @property
     def keeps_statistics(self) -> bool:
         """Whether statistics change while the network answers."""
-        return self.name == "running"
+        return self.name in ("running", "adaptive")
 
 
 def _shape(input: Tensor) -> list[int]:
@@ -49,6 +51,21 @@ def _blended(input: Tensor, mean: Tensor, var: Tensor, weight: float) -> tuple[T
     """Return weight · batch + (1 - weight) · running, differentiable in the input."""
     batch_var, batch_mean = torch.var_mean(input.to(mean.dtype), _dims(input), correction=0)
     return batch_mean * weight + mean * (1 - weight), batch_var * weight + var * (1 - weight)
+
+
+def _mixed(first: Tensor, second: Tensor, share: Tensor) -> Tensor:
+    return first + (second - first) * share
+
+
+def _weight(
+    mean: Tensor, var: Tensor, source: tuple[Tensor, Tensor], tolerance: float, epsilon: float
+) -> Tensor:
+    """Return how much of statistics is used in place of the source's."""
+    wide = source[1] + epsilon
+    apart = (mean - source[0]).square() / wide
+    ratio = ((var + epsilon) / wide).log()
+    distance = (apart + ratio.square() * 0.5).mean()
+    return distance / (distance + tolerance) if tolerance > 0 else torch.ones_like(distance)
 
 
 def _normalised(module: _BatchNorm, input: Tensor, mean: Tensor, var: Tensor) -> Tensor:
@@ -75,6 +92,9 @@ class Norms:
             self._statistics.append((each.running_mean, each.running_var))
         self._source = [(m.clone(), v.clone()) for m, v in self._statistics]
         self.mode = mode
+        device = self._source[0][0].device if self._source else torch.device("cpu")
+        #: How many images of the stream are worth one that is drawn by itself, for `adaptive`.
+        self.spread = torch.ones((), device=device)
         self._update = True
         self._put(mode)
 
@@ -147,21 +167,23 @@ class Norms:
 
     def _put(self, mode: Mode, statistics: list[tuple[Tensor, Tensor]] | None = None) -> None:
         pairs = self._statistics if statistics is None else statistics
-        for module, pair in zip(self._modules, pairs, strict=True):
+        for module, pair, source in zip(self._modules, pairs, self._source, strict=True):
             # A norm without statistics of its own takes the batch's, by PyTorch's own rule.
             values = (None, None) if mode.name == "batch" else pair
             for name, value in zip(_STATISTICS, values, strict=True):
                 module._buffers[name] = value
             module.__dict__.pop("forward", None)
-            if mode.name in ("blend", "running"):
-                module.__dict__["forward"] = _Forward(self, module, mode)
+            if mode.name in ("blend", "running", "adaptive"):
+                module.__dict__["forward"] = _Forward(self, module, mode, source)
 
 
 class _Forward:
-    """What takes the place of a norm's own forward under `blend` and `running`."""
+    """What takes the place of a norm's own forward under `blend`, `running` and `adaptive`."""
 
-    def __init__(self, norms: Norms, module: _BatchNorm, mode: Mode) -> None:
-        self._norms, self._module, self._mode = norms, module, mode
+    def __init__(
+        self, norms: Norms, module: _BatchNorm, mode: Mode, source: tuple[Tensor, Tensor]
+    ) -> None:
+        self._norms, self._module, self._mode, self._source = norms, module, mode, source
 
     def __call__(self, input: Tensor) -> Tensor:
         module, mode = self._module, self._mode
@@ -170,6 +192,8 @@ class _Forward:
         if mode.name == "blend":
             return _normalised(module, input, *_blended(input, mean, var, mode.weight))
         update = self._norms._update
+        if mode.name == "adaptive":
+            return _normalised(module, input, *self._adapted(input, mean, var, update))
         if mode.gradient and update:
             moved = _blended(input, mean, var, mode.momentum)
             with torch.no_grad():
@@ -182,6 +206,32 @@ class _Forward:
         # Copies, since backward needs these values even if another batch passes before it.
         return functional.batch_norm(
             input, mean.clone(), var.clone(), module.weight, module.bias, False, 0.0, module.eps
+        )
+
+    def _adapted(
+        self, input: Tensor, mean: Tensor, var: Tensor, update: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Take the batch in, and mix what comes of it with the source's by their distance."""
+        module, mode = self._module, self._mode
+        running = mean.clone(), var.clone()
+        batch_var, batch_mean = torch.var_mean(input.to(mean.dtype), _dims(input), correction=0)
+        with torch.no_grad():
+            usable = torch.isfinite(batch_mean).logical_and(torch.isfinite(batch_var))
+            share = torch.full_like(batch_mean, input.shape[0] / mode.horizon)
+            share = (share / self._norms.spread).clamp_max(1) * usable
+        # What is not finite would stay so, also times 0.
+        next_mean, next_var = (
+            _mixed(then, now.nan_to_num(0.0, 0.0, 0.0), share)
+            for then, now in zip(running, (batch_mean, batch_var), strict=True)
+        )
+        with torch.no_grad():
+            if update:
+                mean.copy_(next_mean)
+                var.copy_(next_var)
+            weight = _weight(next_mean, next_var, self._source, mode.tolerance, module.eps)
+        return (
+            _mixed(self._source[0], next_mean, weight),
+            _mixed(self._source[1], next_var, weight),
         )
 
 

@@ -55,6 +55,8 @@ def save_adapter(adapter: Adapter) -> dict[str, Any]:
     """Return the state of an adapter."""
     steps: dict[str, Any] = {}
     adapter._stepper.remember(_Archive(adapter, steps, loads=False))
+    if adapter._spread is not None:
+        adapter._spread.remember(_Archive(adapter, steps, loads=False))
     assert adapter._arena is not None
     assert adapter._norms is not None
     healthy = adapter._watch.healthy
@@ -114,6 +116,10 @@ def _put_in(adapter: Adapter, state: Mapping[str, Any]) -> None:
     if state["classes"]:
         adapter._know_classes(state["classes"])
     adapter._stepper.remember(_Archive(adapter, dict(state["steps"]), loads=True))
+    if adapter._spread is not None:
+        if state["classes"]:
+            adapter._spread.remember(_Archive(adapter, dict(state["steps"]), loads=True))
+        norms.spread.fill_(adapter._spread.value)
     for name, part in adapter._parts.items():
         if name not in state["parts"]:
             fail(f"the state lacks the part {name}")

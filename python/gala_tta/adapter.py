@@ -134,6 +134,7 @@ class Adapter(Loop):
         self._stopped = False
         self._classes = 0
         self._norms: Norms | None = None
+        self._spread: _core.LabelSpread | None = None
         self._arena: Arena | None = None
         self._network: Network | None = None
         try:
@@ -240,6 +241,9 @@ class Adapter(Loop):
             self._stepper.reset()
             for part in self._parts.values():
                 part.reset()
+            if self._spread is not None and self._norms is not None:
+                self._spread.reset()
+                self._norms.spread.fill_(1)
         self._watch.guard.forget(all=True)
         self._watch.healthy = None
         self.totals = Totals(chosen=[0] * len(self._layers), path=[0.0] * len(self._layers))

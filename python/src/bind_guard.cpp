@@ -4,7 +4,9 @@
 
 #include "gala/layer/lanes.h"
 #include "gala/step/guard.h"
+#include "gala/step/label_spread.h"
 #include "python/src/bind.h"
+#include "python/src/python_archive.h"
 
 namespace nb = nanobind;
 
@@ -51,6 +53,16 @@ void bind_guard(nb::module_& m) {
       .def("save", [](const Guard& self) { return self.save().dump(); })
       .def("load",
            [](Guard& self, const std::string& text) { self.load(nlohmann::json::parse(text)); });
+  nb::class_<LabelSpread>(m, "LabelSpread")
+      .def(nb::init<std::int64_t>())
+      .def("take",
+           [](LabelSpread& self, const std::vector<std::int64_t>& all) { self.take(all); })
+      .def_prop_ro("value", &LabelSpread::value)
+      .def("reset", &LabelSpread::reset)
+      .def("remember", [](LabelSpread& self, nb::object target) {
+        PythonArchive archive(std::move(target), /*size=*/0, /*device=*/0);
+        self.remember(archive);
+      });
 }
 
 }  // namespace gala::python

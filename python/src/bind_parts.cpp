@@ -182,7 +182,8 @@ void bind_parts(nb::module_& m) {
   m.def("describe_method_options", describe_method_options);
   m.def("parse_norm", [](const std::string& text) {
     const NormMode mode = NormMode::parse(text);
-    return nb::make_tuple(Spec::parse(text).name, mode.weight, mode.momentum, mode.gradient);
+    return nb::make_tuple(Spec::parse(text).name, mode.weight, mode.momentum, mode.gradient,
+                          mode.horizon, mode.tolerance);
   });
 }
 

@@ -69,14 +69,14 @@ class PythonStepper {
   }
 
   /// Waits for them, chooses, and moves.
-  StepRecord move(double loss, const std::vector<double>& probed) {
+  StepRecord move(double loss, const std::vector<double>& probed, double images) {
     std::vector<double> table(numbers());
     workspace_->fetch(table.data(), table_.data<double>(), table_.bytes());
     std::vector<LayerSums> sums;
     for (std::size_t l = 0; l < stepper_->layers().size(); ++l) {
       sums.push_back(read_sums(table.data() + l * kSumColumns, stepper_->layers()[l].count));
     }
-    return stepper_->move(gradients_, loss, sums, probed);
+    return stepper_->move(gradients_, loss, sums, probed, images);
   }
 
   StepRecord pause(double loss) const { return stepper_->pause(loss); }

@@ -69,7 +69,7 @@ def test_a_step_of_sgd_moves_by_rate_times_gradient() -> None:
     loss = torch.tensor(2.0)
     stepper.begin()
     stepper.measure([g.data_ptr() for g in gradients], loss.data_ptr())
-    record = stepper.move(2.0, [])
+    record = stepper.move(2.0, [], 0.0)
     assert record.weights == [1.0, 1.0]
     assert record.cosines == [1.0, 1.0]
     assert record.update_norms == pytest.approx([0.5 * math.sqrt(14), 0.5 * math.sqrt(5)])
@@ -83,7 +83,7 @@ def test_a_gradient_that_is_not_finite_is_refused() -> None:
     gradient, loss = torch.tensor([1.0, math.nan]), torch.tensor(1.0)
     stepper.begin()
     stepper.measure([gradient.data_ptr()], loss.data_ptr())
-    record = stepper.move(1.0, [])
+    record = stepper.move(1.0, [], 0.0)
     assert record.refused
     assert not values.any()
 
