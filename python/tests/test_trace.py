@@ -33,7 +33,7 @@ METHODS: dict[str, dict[str, str]] = {
     "eata": {"method": "eata", "penalty": "fisher:weight=5,images=64", "source_data": "SOURCE"},
     "distance": {"method": "tent", "penalty": "distance:weight=0.5", "seed": "3"},
 }
-RECIPES = "tent eta rpl sar deyo roid cmf palm law rdumb cotta memo gala bn_alpha lame t3a"
+RECIPES = "auto tent eta rpl sar deyo roid cmf palm law rdumb cotta memo gala bn_alpha lame t3a"
 METHODS.update({name: {"method": name} for name in RECIPES.split(" ")})
 
 
