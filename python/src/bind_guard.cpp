@@ -55,8 +55,7 @@ void bind_guard(nb::module_& m) {
            [](Guard& self, const std::string& text) { self.load(nlohmann::json::parse(text)); });
   nb::class_<LabelSpread>(m, "LabelSpread")
       .def(nb::init<std::int64_t>())
-      .def("take",
-           [](LabelSpread& self, const std::vector<std::int64_t>& all) { self.take(all); })
+      .def("take", [](LabelSpread& self, const std::vector<std::int64_t>& all) { self.take(all); })
       .def_prop_ro("value", &LabelSpread::value)
       .def("reset", &LabelSpread::reset)
       .def("remember", [](LabelSpread& self, nb::object target) {
