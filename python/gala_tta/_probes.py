@@ -67,8 +67,8 @@ class PalmProbe(Probe):
         sound = chosen.index_select(0, self._layer_of)
         sensitivity = list(torch._foreach_mul(values, given))
         torch._foreach_abs_(sensitivity)
-        # A layer that is not chosen keeps its mean: nothing of it is fresh. Its gradient need not be
-        # finite, and nothing times infinity is no number.
+        # A layer that is not chosen keeps its mean: nothing of it is fresh. Its gradient need not
+        # be finite, and nothing times infinity is no number.
         for number, mean in enumerate(steady):
             mean.lerp_(torch.where(sound[number], sensitivity[number], mean), fresh[number])
         torch._foreach_sub_(sensitivity, steady)

@@ -157,7 +157,7 @@ def schema_problem(line: Any) -> str:
 def _take_in(
     text: bytes, number: int, file: Path, runs: dict[str, Run], waiting: list[_Place] | None
 ) -> str:
-    """Adds what a line says to the runs, or to the places that wait for theirs; returns why it could not."""
+    """Add what a line says to the runs, or to the places that wait; return why it could not."""
     line, problem = _parse(text)
     problem = problem or schema_problem(line)
     if problem:

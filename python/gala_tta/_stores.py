@@ -200,8 +200,8 @@ class Window(Store):
         if self.images is None or self.images.shape[1:] != images.shape[1:]:
             self.images = torch.zeros(length, *images.shape[1:], device=images.device)
             self.count = self.next = 0
-        # A broken image had its turn; if it stayed it would spoil the statistics of all that come while the
-        # window holds it. In its place stands one that is new.
+        # A broken image had its turn; if it stayed it would spoil the statistics of all that come
+        # while the window holds it. In its place stands one that is new.
         places = (-1, *[1] * (images.dim() - 1))
         sound = self.images.isfinite().flatten(1).all(1).view(places)
         self.images.copy_(torch.where(sound, self.images, images[:1].detach().float()))

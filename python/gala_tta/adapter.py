@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gala_tta import _core
 from gala_tta._arena import Arena, Filter, adapted_slots, find_head, partition, slots_of, unwrapped
 from gala_tta._device import heart_for, make_stepper
 from gala_tta._loop import Loop

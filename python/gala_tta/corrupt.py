@@ -3,10 +3,11 @@
 >>> from gala_tta import corrupt
 >>> foggy = corrupt.apply(images, "fog", severity=5, seed=0)
 
-What comes out equals `gala corrupt` (with `--quality 0`) bit for bit. Pictures are bytes (uint8), NumPy
-arrays or torch tensors, one or many: [N, 32, 32, 3] or [N, 3, 32, 32], or 224 in place of 32. The size
-says whose constants are meant: CIFAR-10-C's or ImageNet-C's. The channels are where the 3 is; at these
-sizes there is no doubt. What comes back has the type, the shape and the device of what was given.
+What comes out equals `gala corrupt` (with `--quality 0`) bit for bit. Pictures are bytes (uint8),
+NumPy arrays or torch tensors, one or many: [N, 32, 32, 3] or [N, 3, 32, 32], or 224 in place of 32.
+The size says whose constants are meant: CIFAR-10-C's or ImageNet-C's. The channels are where the 3
+is; at these sizes there is no doubt. What comes back has the type, the shape and the device of what
+was given.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def _to_rows(array: _Bytes) -> tuple[_Bytes, bool]:
         if rows.ndim == 4 and rows.shape[1:] == (3, side, side):
             return np.ascontiguousarray(rows.transpose(0, 2, 3, 1)), True
     raise ValueError(
-        f"pictures of shape {list(shape)} cannot be corrupted: expected 32 x 32 or 224 x 224 pixels, "
-        "for which the published constants are, as [N, 32, 32, 3], [N, 3, 32, 32], or one without N"
+        f"pictures of shape {list(shape)} cannot be corrupted: expected 32 x 32 or 224 x 224 "
+        "pixels, for which the published constants are, as [N, 32, 32, 3], [N, 3, 32, 32], or one without N"
     )
 
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 from test_adapter import batches, small_net
 
-METHODS = "tent eta rpl sar deyo roid cmf palm law rdumb cotta rotta memo gala bn_alpha lame t3a".split()
+NAMES = "auto tent eta rpl sar deyo roid cmf palm law rdumb cotta rotta memo gala bn_alpha lame t3a"
+METHODS = NAMES.split(" ")
 
 
 @pytest.mark.parametrize("method", METHODS)
