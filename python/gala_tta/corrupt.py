@@ -77,7 +77,8 @@ def _to_rows(array: _Bytes) -> tuple[_Bytes, bool]:
             return np.ascontiguousarray(rows.transpose(0, 2, 3, 1)), True
     raise ValueError(
         f"pictures of shape {list(shape)} cannot be corrupted: expected 32 x 32 or 224 x 224 "
-        "pixels, for which the published constants are, as [N, 32, 32, 3], [N, 3, 32, 32], or one without N"
+        "pixels, for which the published constants are, as [N, 32, 32, 3], [N, 3, 32, 32], "
+        "or one without N"
     )
 
 
