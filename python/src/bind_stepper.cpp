@@ -134,7 +134,8 @@ void bind_stepper(nb::module_& m) {
       .def("begin", &PythonStepper::begin, Release())
       .def("measure", &PythonStepper::measure, Release(), nb::arg("gradients"), nb::arg("gate"))
       .def("recall", &PythonStepper::recall, nb::arg("gradients"))
-      .def("move", &PythonStepper::move, Release(), nb::arg("loss"), nb::arg("probed"))
+      .def("move", &PythonStepper::move, Release(), nb::arg("loss"), nb::arg("probed"),
+           nb::arg("images"))
       .def("pause", &PythonStepper::pause, nb::arg("loss"))
       .def("reset", &PythonStepper::reset)
       .def("restart", &PythonStepper::restart)
