@@ -17,15 +17,15 @@ constexpr char kFooter[] =
     "is not made again. After a stop or a crash the same command goes on; a run that\n"
     "fails does not keep the others from being made.\n"
     "\n"
-    "--slurm submits the runs as an array of tasks and returns; what follows it goes to\n"
-    "sbatch. While the array is at work the same command without --slurm shows how far\n"
-    "it is (docs/scaling.md).\n"
+    "--slurm submits the runs as an array of tasks and returns; what follows it goes\n"
+    "to sbatch. While the array is at work the same command without --slurm shows\n"
+    "how far it is (docs/scaling.md).\n"
     "\n"
     "Examples:\n"
     "  gala run plans/table2.toml --store mine --dry-run\n"
     "  gala run plans/table2.toml --store mine --device cuda --precision tf32\n"
     "  gala run plans/table1.toml --store mine --only set=PACS --shard 2/8\n"
-    "  gala run plans/table1.toml --store mine --device cuda --slurm --gres=gpu:1 --time=4:00:00";
+    "  gala run plans/table1.toml --store mine --slurm --gres=gpu:1 --time=240";
 
 /// A word of the command without the folders of one machine: an absolute path, also behind "--flag=", is
 /// its last name.
