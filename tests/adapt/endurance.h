@@ -155,7 +155,8 @@ inline Endurance endure(const MethodOptions& options, std::int64_t batches,
   }
   const auto images = static_cast<double>(tenth * 16);
   result.slower = (processor_seconds() - begin) / first_time;
-  result.heap_growth = heap_bytes() / heap - 1;
+  // The allocator of a sanitizer does not count.
+  result.heap_growth = heap > 0 ? heap_bytes() / heap - 1 : 0;
   result.resident_growth = resident_bytes() / resident - 1;
   if (device.is_cuda()) {
     result.device_growth = static_cast<double>(memory_use(device).current) / on_device - 1;
