@@ -11,6 +11,7 @@
 
 #include "gala/adapt/adapter.h"
 #include "gala/base/error.h"
+#include "gala/base/host_memory.h"
 #include "gala/base/stopwatch.h"
 #include "gala/model/layout.h"
 #include "gala/step/displacement.h"
@@ -193,6 +194,7 @@ void run(const std::string& device_name, const std::string& file) {
 }  // namespace gala
 
 int main(int argc, char** argv) {
+  gala::keep_freed_memory();  // as the program does
   try {
     gala::run(argc > 1 ? argv[1] : "cpu", argc > 2 ? argv[2] : "");
     std::cout.flush();

@@ -15,6 +15,7 @@
 
 #include "gala/adapt/adapter.h"
 #include "gala/base/error.h"
+#include "gala/base/host_memory.h"
 #include "gala/base/options.h"
 #include "gala/device/device_memory.h"
 #include "gala/model/layout.h"
@@ -329,6 +330,7 @@ void export_steps(const std::filesystem::path& folder) {
 
 /// step_bench cpu|cuda [flags of Google Benchmark], or: step_bench export FOLDER
 int main(int argc, char** argv) {
+  gala::keep_freed_memory();  // as the program does
   try {
     const std::string device = argc > 1 ? argv[1] : "cpu";
     if (device == "export" && argc == 3) {

@@ -8,6 +8,7 @@
 #include "cli/slurm.h"
 #include "cli/text.h"
 #include "gala/base/error.h"
+#include "gala/base/host_memory.h"
 #include "gala/base/words.h"
 
 namespace {
@@ -76,6 +77,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A full disk shall be an error that can be told, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
+  gala::keep_freed_memory();
   try {
     return run(argc, argv);
   } catch (const gala::Interrupted& stopped) {
