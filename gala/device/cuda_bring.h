@@ -7,7 +7,7 @@ namespace gala {
 
 /// Pieces of device memory and where they go, counted in words of four bytes.
 struct CudaCopies {
-  static constexpr int kMost = 5;
+  static constexpr int kMost = 6;
   const std::uint32_t* from[kMost];
   std::uint32_t* to[kMost];
   std::int64_t words[kMost];

@@ -34,7 +34,7 @@ class WorkQueue {
   struct Brought {
     at::Tensor device, host;
   };
-  static constexpr std::size_t kMostBrought = 5;
+  static constexpr std::size_t kMostBrought = 6;
 
   static std::unique_ptr<WorkQueue> make(at::Device device);
   virtual ~WorkQueue() = default;

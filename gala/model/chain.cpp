@@ -39,6 +39,7 @@ Output ChainModel::run(int first_stage, at::Tensor maps, const NormPass& pass) {
   output.features =
       maps.mean(at::IntArrayRef{2, 3}, /*keepdim=*/false, head_.weight->value.scalar_type());
   output.logits = head_.forward(output.features);
+  output.moved = moved_in(pass);
   return output;
 }
 

@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(kThreads)
 /// The gradient of the input: that of the output, less what it would do to mean and deviation.
 template <bool kRelu, bool kAdd, class T>
 __global__ void __launch_bounds__(kThreads)
-    spread_gradients(NormShape shape, NormCount count, NormParameters parameters, NormMaps<T> maps,
-                     const float* __restrict__ scale_gradient,
+    spread_gradients(NormShape shape, NormCount count, NormParameters parameters, NormPull pull,
+                     NormMaps<T> maps, const float* __restrict__ scale_gradient,
                      const float* __restrict__ shift_gradient, int columns) {
   const T* __restrict__ input = maps.input;
   // What was stored has been through the cut already.
@@ -128,8 +128,13 @@ __global__ void __launch_bounds__(kThreads)
   const NormPlace place(shape, columns);
   if (!place.inside) return;
   const std::int64_t counted = counted_rows(shape, count);
-  const float share = 1.0F / static_cast<float>(max(counted, std::int64_t{1}));
   const Channels channels(shape, parameters, place.channel);
+  const Four middle = pull.mean ? load_four(pull.mean + place.channel) : channels.mean;
+  Four share;
+  for (int j = 0; j < kVector; ++j) {
+    share.x[j] = 1.0F / static_cast<float>(max(counted, std::int64_t{1}));
+    if (pull.share) share.x[j] *= pull.share[place.channel + j];
+  }
   const Four products = load_four(scale_gradient + place.channel);
   const Four sum = load_four(shift_gradient + place.channel);
 #pragma unroll 4
@@ -145,8 +150,9 @@ __global__ void __launch_bounds__(kThreads)
       if constexpr (kRelu && !kAdd) {
         if (cut_off(channels.result(value.x[j], j))) gradient.x[j] = 0;
       }
+      const float off = (value.x[j] - middle.x[j]) * channels.inverse.x[j];
       const float pulled =
-          gradient.x[j] - share * sum.x[j] - channels.even(value.x[j], j) * (share * products.x[j]);
+          gradient.x[j] - share.x[j] * sum.x[j] - off * (share.x[j] * products.x[j]);
       gradient.x[j] = channels.scale.x[j] * channels.inverse.x[j] * pulled;
     }
     store_four(input_gradient + at, gradient);
@@ -167,16 +173,16 @@ void queue_norm_statistics(const NormShape& shape, const NormCount& count, const
 
 template <class T>
 void queue_batch_norm_backward(const NormShape& shape, const NormCount& count,
-                               const NormParameters& parameters, const NormMaps<T>& maps,
-                               float* parts, float* scale_gradient, float* shift_gradient,
-                               cudaStream_t stream) {
+                               const NormParameters& parameters, const NormPull& pull,
+                               const NormMaps<T>& maps, float* parts, float* scale_gradient,
+                               float* shift_gradient, cudaStream_t stream) {
   const NormGrid grid(shape);
   const auto launch = [&](auto sum, auto spread) {
     sum<<<grid.blocks, grid.threads(), 0, stream>>>(shape, count, parameters, maps, parts,
                                                     grid.columns);
     queue_norm_totals(shape, parts, scale_gradient, shift_gradient, stream);
     spread<<<grid.blocks, grid.threads(), 0, stream>>>(
-        shape, count, parameters, maps, scale_gradient, shift_gradient, grid.columns);
+        shape, count, parameters, pull, maps, scale_gradient, shift_gradient, grid.columns);
   };
   // Without a relu what was added takes the gradient of the output itself.
   if (!maps.relu) {
@@ -189,12 +195,12 @@ void queue_batch_norm_backward(const NormShape& shape, const NormCount& count,
   check_cuda(cudaGetLastError());
 }
 
-#define GALA_CUDA_BATCH_NORM(T)                                                              \
-  template void queue_norm_statistics(const NormShape&, const NormCount&, const T*, float*,  \
-                                      float*, float*, cudaStream_t);                         \
-  template void queue_batch_norm_backward(const NormShape&, const NormCount&,                \
-                                          const NormParameters&, const NormMaps<T>&, float*, \
-                                          float*, float*, cudaStream_t)
+#define GALA_CUDA_BATCH_NORM(T)                                                             \
+  template void queue_norm_statistics(const NormShape&, const NormCount&, const T*, float*, \
+                                      float*, float*, cudaStream_t);                        \
+  template void queue_batch_norm_backward(                                                  \
+      const NormShape&, const NormCount&, const NormParameters&, const NormPull&,           \
+      const NormMaps<T>&, float*, float*, float*, cudaStream_t)
 
 GALA_CUDA_BATCH_NORM(float);
 GALA_CUDA_BATCH_NORM(__nv_bfloat16);

@@ -61,14 +61,16 @@ at::Tensor make_parts(const at::Tensor& input, const NormShape& shape) {
   return at::empty({norm_parts(shape), 2, shape.channels}, input.options().dtype(at::kFloat));
 }
 
-/// Where no statistics are given, they are those of the maps: of the images that count.
+/// Where no statistics are given, they are those of the maps: of the images that count. Those that are given may follow
+/// the maps' own: then it is told how (NormPull).
 struct FusedNorm : torch::autograd::Function<FusedNorm> {
   using Optional = std::optional<at::Tensor>;  // LibTorch takes no undefined tensor for an argument
 
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& scale, const at::Tensor& shift,
                             const Optional& what_is_added, const Optional& given_mean,
-                            const Optional& given_variance, const Optional& number, double epsilon,
+                            const Optional& given_variance, const Optional& pull_mean,
+                            const Optional& pull_share, const Optional& number, double epsilon,
                             bool relu) {
     const at::Tensor added = what_is_added.value_or(at::Tensor());
     const at::Tensor counted = number.value_or(at::Tensor());
@@ -89,7 +91,8 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
     });
     const bool reads_output = relu && added.defined();
     context->save_for_backward(
-        {input, scale, shift, mean, variance, reads_output ? maps.output : at::Tensor(), counted});
+        {input, scale, shift, mean, variance, reads_output ? maps.output : at::Tensor(), counted,
+         pull_mean.value_or(at::Tensor()), pull_share.value_or(at::Tensor())});
     context->saved_data["epsilon"] = epsilon;
     context->saved_data["relu"] = relu;
     context->saved_data["adds"] = added.defined();
@@ -101,6 +104,10 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &scale = saved[1], &shift = saved[2], &mean = saved[3],
                      &variance = saved[4], &counted = saved[6];
+    NormPull pull;
+    if (saved[7].defined()) {
+      pull = {saved[7].const_data_ptr<float>(), saved[8].const_data_ptr<float>()};
+    }
     const NormShape shape = shape_of(input, context->saved_data["epsilon"].toDouble());
     const bool relu = context->saved_data["relu"].toBool();
     const bool adds = context->saved_data["adds"].toBool();
@@ -120,9 +127,9 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
       auto* for_parts = parts.mutable_data_ptr<float>();
       auto* for_scale = scale_gradient.mutable_data_ptr<float>();
       auto* for_shift = shift_gradient.mutable_data_ptr<float>();
-      if (own) {
-        queue_batch_norm_backward(shape, count_of(input, counted), parameters, addresses, for_parts,
-                                  for_scale, for_shift, stream_of(input));
+      if (own || pull.mean) {
+        queue_batch_norm_backward(shape, count_of(input, counted), parameters, pull, addresses,
+                                  for_parts, for_scale, for_shift, stream_of(input));
       } else {
         queue_norm_backward(shape, parameters, addresses, for_parts, for_scale, for_shift,
                             stream_of(input));
@@ -130,8 +137,17 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
     });
     at::Tensor added_gradient;
     if (adds) added_gradient = relu ? maps.added_gradient : maps.output_gradient;
-    return {
-        maps.input_gradient, scale_gradient, shift_gradient, added_gradient, {}, {}, {}, {}, {}};
+    return {maps.input_gradient,
+            scale_gradient,
+            shift_gradient,
+            added_gradient,
+            {},
+            {},
+            {},
+            {},
+            {},
+            {},
+            {}};
   }
 };
 
@@ -146,6 +162,8 @@ bool fits(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& sh
                                    end.added.sizes() == input.sizes() && kernels_take(end.added)));
 }
 
+const FusedNorm::Optional kNone;
+
 FusedNorm::Optional optional(const at::Tensor& tensor) {
   return tensor.defined() ? FusedNorm::Optional(tensor) : std::nullopt;
 }
@@ -157,15 +175,60 @@ at::Tensor cuda_norm(const at::Tensor& input, const at::Tensor& scale, const at:
                      const NormEnd& end) {
   if (!fits(input, scale, shift, end) || !fits(mean) || !fits(variance)) return {};
   return FusedNorm::apply(input, scale, shift, optional(end.added), optional(mean),
-                          optional(variance), FusedNorm::Optional(), epsilon, end.relu);
+                          optional(variance), kNone, kNone, kNone, epsilon, end.relu);
 }
 
 at::Tensor cuda_batch_norm(const at::Tensor& input, const at::Tensor& scale,
                            const at::Tensor& shift, double epsilon, const NormEnd& end,
                            const at::Tensor& counted) {
   if (!fits(input, scale, shift, end)) return {};
-  return FusedNorm::apply(input, scale, shift, optional(end.added), FusedNorm::Optional(),
-                          FusedNorm::Optional(), optional(counted), epsilon, end.relu);
+  return FusedNorm::apply(input, scale, shift, optional(end.added), kNone, kNone, kNone, kNone,
+                          optional(counted), epsilon, end.relu);
+}
+
+at::Tensor cuda_adaptive_norm(const at::Tensor& input, const at::Tensor& scale,
+                              const at::Tensor& shift, const at::Tensor& running_mean,
+                              const at::Tensor& running_var, const NormMode& mode, double epsilon,
+                              bool update_statistics, const NormEnd& end, const at::Tensor& counted,
+                              const NormSource& source) {
+  if (!fits(input, scale, shift, end) || !fits(running_mean) || !fits(running_var)) return {};
+  const NormShape shape = shape_of(input, epsilon);
+  const auto make = [&] { return at::empty({input.size(1)}, running_mean.options()); };
+  const at::Tensor batch_mean = make(), batch_variance = make(), mean = make(), variance = make(),
+                   pull = make(), weight = at::empty({}, running_mean.options());
+  const auto address = [](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
+  };
+  const c10::cuda::CUDAGuard guard(input.device());
+  Maps{.input = input}.give([&](const auto& addresses) {
+    queue_norm_statistics(shape, count_of(input, counted), addresses.input,
+                          make_parts(input, shape).template mutable_data_ptr<float>(),
+                          batch_mean.mutable_data_ptr<float>(),
+                          batch_variance.mutable_data_ptr<float>(), stream_of(input));
+  });
+  queue_norm_adaption({.channels = input.size(1),
+                       .epsilon = shape.epsilon,
+                       .tolerance = static_cast<float>(mode.tolerance),
+                       .images = static_cast<float>(input.size(0)),
+                       .horizon = static_cast<float>(mode.horizon),
+                       .counted = count_of(input, counted).images,
+                       .spread = address(source.spread),
+                       .update = update_statistics,
+                       .batch_mean = address(batch_mean),
+                       .batch_variance = address(batch_variance),
+                       .running_mean = running_mean.mutable_data_ptr<float>(),
+                       .running_variance = running_var.mutable_data_ptr<float>(),
+                       .source_mean = address(source.mean),
+                       .source_variance = address(source.variance),
+                       .mean = mean.mutable_data_ptr<float>(),
+                       .variance = variance.mutable_data_ptr<float>(),
+                       .pull = pull.mutable_data_ptr<float>(),
+                       .weight = weight.mutable_data_ptr<float>()},
+                      stream_of(input));
+  if (source.used) source.used->push_back(weight);
+  return FusedNorm::apply(input, scale, shift, optional(end.added), optional(mean),
+                          optional(variance), optional(batch_mean), optional(pull),
+                          optional(counted), epsilon, end.relu);
 }
 
 }  // namespace gala

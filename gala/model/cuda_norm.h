@@ -18,4 +18,12 @@ at::Tensor cuda_batch_norm(const at::Tensor& input, const at::Tensor& scale,
                            const at::Tensor& shift, double epsilon, const NormEnd& end = {},
                            const at::Tensor& counted = {});
 
+/// Norm mode `adaptive`, see gala/model/norm.h: three passes forward, two backward. The running statistics move where
+/// `update_statistics` is true.
+at::Tensor cuda_adaptive_norm(const at::Tensor& input, const at::Tensor& scale,
+                              const at::Tensor& shift, const at::Tensor& running_mean,
+                              const at::Tensor& running_var, const NormMode& mode, double epsilon,
+                              bool update_statistics, const NormEnd& end, const at::Tensor& counted,
+                              const NormSource& source);
+
 }  // namespace gala

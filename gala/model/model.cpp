@@ -100,7 +100,16 @@ void Model::set_label_spread(double spread) {
 }
 
 NormPass Model::norm_pass(bool update_statistics, const at::Tensor& counted) const {
-  return {norm_mode_, update_statistics, counted, label_spread_};
+  NormPass pass{norm_mode_, update_statistics, counted, label_spread_};
+  if (norm_mode_.kind == NormKind::kAdaptive) {
+    pass.used = std::make_shared<std::vector<at::Tensor>>();
+  }
+  return pass;
+}
+
+at::Tensor Model::moved_in(const NormPass& pass) {
+  if (!pass.used || pass.used->empty()) return {};
+  return at::stack(*pass.used).mean();
 }
 
 at::Device Model::device() const {

@@ -44,6 +44,9 @@ struct Output {
   at::Tensor logits;    ///< [N, classes]
   /// What each stage of the network saw; empty unless the model keeps activations.
   std::vector<at::Tensor> stage_inputs = {};
+  /// With norm mode `adaptive`, how far its norm layers are from the source's statistics: the mean of their w, a
+  /// float without dimensions. Else undefined.
+  at::Tensor moved = {};
 };
 
 /// A classifier. Its parameters and buffers are plain tensors in named slots; putting another
@@ -145,6 +148,8 @@ class Model {
   void check_norm_epsilon(double epsilon) const;
   /// What norm layers must know of a pass.
   NormPass norm_pass(bool update_statistics, const at::Tensor& counted = {}) const;
+  /// What norm layers left in a pass, for Output::moved.
+  static at::Tensor moved_in(const NormPass& pass);
 
   std::deque<Parameter> parameters_;
   std::deque<Buffer> buffers_;

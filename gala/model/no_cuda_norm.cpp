@@ -12,4 +12,10 @@ at::Tensor cuda_batch_norm(const at::Tensor&, const at::Tensor&, const at::Tenso
   return {};
 }
 
+at::Tensor cuda_adaptive_norm(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                              const at::Tensor&, const at::Tensor&, const NormMode&, double, bool,
+                              const NormEnd&, const at::Tensor&, const NormSource&) {
+  return {};
+}
+
 }  // namespace gala

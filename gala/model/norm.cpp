@@ -121,10 +121,13 @@ at::Tensor mixed(const at::Tensor& from, const at::Tensor& to, const at::Tensor&
 }
 
 /// The share of a batch in running statistics, by channel: 0 where it is not finite.
-at::Tensor share_of(const Statistics& batch, double size, const at::Tensor& spread) {
+at::Tensor share_of(const Statistics& batch, std::int64_t images, double horizon,
+                    const at::Tensor& counted, const at::Tensor& spread) {
   const at::NoGradGuard no_grad;
   const at::Tensor usable = at::isfinite(batch.mean).logical_and(at::isfinite(batch.variance));
-  const at::Tensor share = at::full_like(batch.mean, size);
+  const at::Tensor share = counted.defined()
+                               ? at::zeros_like(batch.mean).add(counted).div(horizon)
+                               : at::full_like(batch.mean, static_cast<double>(images) / horizon);
   return (spread.defined() ? share / spread : share).clamp_max(1) * usable;
 }
 
@@ -146,8 +149,7 @@ Statistics adapted(const at::Tensor& input, at::Tensor& running_mean, at::Tensor
   const Statistics running{running_mean.clone(), running_var.clone()};
   const Statistics source = known.mean.defined() ? Statistics{known.mean, known.variance} : running;
   const Statistics batch = of_batch(input, running_mean.scalar_type(), counted);
-  const at::Tensor share =
-      share_of(batch, static_cast<double>(input.size(0)) / mode.horizon, known.spread);
+  const at::Tensor share = share_of(batch, input.size(0), mode.horizon, counted, known.spread);
   // What is not finite would stay so, also times 0.
   const auto finite = [](const at::Tensor& all) { return at::nan_to_num(all, 0.0, 0.0, 0.0); };
   const Statistics next{mixed(running.mean, finite(batch.mean), share),
@@ -158,6 +160,7 @@ Statistics adapted(const at::Tensor& input, at::Tensor& running_mean, at::Tensor
     running_var.copy_(next.variance);
   }
   const at::Tensor weight = weight_of(next, source, mode.tolerance, epsilon);
+  if (known.used) known.used->push_back(weight);
   return {mixed(source.mean, next.mean, weight), mixed(source.variance, next.variance, weight)};
 }
 
@@ -206,6 +209,12 @@ at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at
       return with_statistics(input, scale, shift, running_mean.clone(), running_var.clone(),
                              epsilon, end);
     case NormKind::kAdaptive:
+      if (at::Tensor result =
+              cuda_adaptive_norm(input, scale, shift, running_mean, running_var, mode, epsilon,
+                                 update_statistics, end, counted, source);
+          result.defined()) {
+        return result;
+      }
       return finished(normalised(input, scale, shift,
                                  adapted(input, running_mean, running_var, mode, epsilon,
                                          update_statistics, counted, source),

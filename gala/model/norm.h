@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ struct NormPass {
   /// Only the first so many images make the batch's statistics (see batch_norm); undefined: all.
   at::Tensor counted = {};
   at::Tensor spread = {};  ///< see NormSource
+  /// Where each norm layer leaves how much of other statistics than the source's it used (`adaptive`), or null.
+  std::shared_ptr<std::vector<at::Tensor>> used = {};
 };
 
 /// What follows a norm layer at once, so that one pass over the maps can do it all: relu(norm(x) + added),
@@ -60,6 +63,8 @@ struct NormSource {
   /// How many images of the stream are worth one that is drawn by itself (LabelSpread): float, no dimensions,
   /// on the device. Undefined: 1.
   at::Tensor spread = {};
+  /// Takes the layer's w (below), or null.
+  std::vector<at::Tensor>* used = nullptr;
 };
 
 /// The modes a user may name, with their options.

@@ -4,6 +4,8 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tests/cuda/device.h"
 
 namespace gala {
@@ -142,6 +144,95 @@ TEST_F(CudaNorm, TakesItsStatisticsFromTheImagesThatCount) {
                     fmt::format("{} channels, {} of {} images of {}, relu {}, adds {}", channels,
                                 counted, images, size, relu, adds),
                     ours_of_batch, theirs_of_batch);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Mode `adaptive`: everything that one pass leaves behind, by the kernels on the GPU or by LibTorch on the host.
+struct Adapted {
+  std::vector<at::Tensor> results;  ///< output and gradients
+  at::Tensor mean, variance, used;
+};
+
+Adapted adapt(const Inputs& given, at::Device device, bool update, bool has_source, double spread) {
+  Inputs in = given;
+  for (at::Tensor* tensor : {&in.input, &in.scale, &in.shift, &in.added}) {
+    *tensor = tensor->detach().to(device).clone().requires_grad_();
+  }
+  if (device.is_cpu()) {  // in float32, whatever the maps are
+    in.input = in.input.detach().to(at::kFloat).requires_grad_();
+    in.added = in.added.detach().to(at::kFloat).requires_grad_();
+  }
+  in.weight = in.weight.to(device);
+  if (in.end.added.defined()) in.end.added = in.added;
+  at::Tensor mean = in.mean.to(device).clone(), variance = in.variance.to(device).clone(), counted;
+  if (in.counted > 0)
+    counted = at::full({}, in.counted, at::TensorOptions(device).dtype(at::kLong));
+  NormSource source;
+  if (has_source) {
+    source.mean = mean * 0.5;
+    source.variance = variance * 2;
+  }
+  source.spread = at::full({}, spread, at::TensorOptions(device).dtype(at::kFloat));
+  std::vector<at::Tensor> used;
+  source.used = &used;
+  Adapted result;
+  result.results = in.run([&](const Inputs& inputs) {
+    return batch_norm(inputs.input, inputs.scale, inputs.shift, mean, variance,
+                      NormMode::parse("adaptive:horizon=20,tolerance=0.7"), 1e-5, update,
+                      inputs.end, counted, source);
+  });
+  result.mean = mean;
+  result.variance = variance;
+  result.used = used.at(0);
+  return result;
+}
+
+TEST_F(CudaNorm, AdaptsAsOnTheHost) {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    for (const std::int64_t channels : {4, 160, 1100}) {
+      for (const auto& [images, counted, has_source, spread] : {std::tuple{8, 0, true, 1.0},
+                                                                {8, 0, false, 3.0},
+                                                                {8, 5, true, 1.0},
+                                                                {30, 0, true, 1.0}}) {
+        for (const bool relu : {false, true}) {
+          for (const bool adds : {false, true}) {
+            Inputs inputs(images, channels, 6, type);
+            inputs.end = {relu, adds ? inputs.added : at::Tensor()};
+            inputs.counted = counted;
+            const c10::NoGradGuard no_grad;
+            if (counted > 0) inputs.weight.narrow(0, counted, images - counted).zero_();
+            if (relu) {  // at the edge either gradient is right
+              Inputs open = inputs;
+              open.end.relu = false;
+              const c10::AutoGradMode with_gradients(true);
+              const at::Tensor result = adapt(open, at::kCPU, false, has_source, spread).results[0];
+              inputs.weight = inputs.weight.masked_fill(result.abs().lt(1e-3).to(at::kCUDA), 0);
+            }
+            const c10::AutoGradMode with_gradients(true);
+            const bool update = !adds;
+            const Adapted expected = adapt(inputs, at::kCPU, update, has_source, spread);
+            const Adapted found = adapt(inputs, at::kCUDA, update, has_source, spread);
+            const std::string what = fmt::format("{} of {} images, {} channels, relu {}, adds {}",
+                                                 counted, images, channels, relu, adds);
+            const double tolerance = type == at::kFloat ? 3e-5 : 2e-2;
+            const auto near = [&](const at::Tensor& a, const at::Tensor& b, double bound,
+                                  double least) {
+              const at::Tensor host = a.to(at::kCPU).to(at::kFloat);
+              const double scale = std::max(b.abs().max().item<double>(), least);
+              EXPECT_LT((host - b.to(at::kFloat)).abs().max().item<double>(), bound * scale)
+                  << what;
+            };
+            for (std::size_t i = 0; i < expected.results.size(); ++i) {
+              near(found.results[i], expected.results[i], tolerance, 1e-3);
+            }
+            near(found.mean, expected.mean, 1e-5, 1);
+            near(found.variance, expected.variance, 1e-5, 1);
+            near(found.used, expected.used, 1e-5, 1);
+            EXPECT_EQ(found.mean.cpu().equal(inputs.mean.cpu()), !update);
           }
         }
       }

@@ -1,9 +1,12 @@
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "gala/model/model.h"
 #include "gala/model/norm.h"
 
 namespace gala {
@@ -77,6 +80,36 @@ TEST(AdaptiveNorm, IsTheBatchsWithoutToleranceAndTheSourcesWithALargeOne) {
                   .allclose(Layer().forward(batch(), "source"), 1e-5, 1e-6));
 }
 
+TEST(AdaptiveNorm, SaysHowMuchOfOtherStatisticsItUses) {
+  Layer layer;
+  std::vector<at::Tensor> used;
+  layer.source.used = &used;
+  layer.forward(batch(), "adaptive:horizon=2,tolerance=2");
+  ASSERT_EQ(used.size(), 1u);
+  EXPECT_NEAR(used[0].item<double>(), weight_of(kBatchMean, kBatchVar, 2), 1e-6);
+  layer.forward(batch(), "batch");
+  EXPECT_EQ(used.size(), 1u) << "other modes have nothing to say";
+}
+
+TEST(AdaptiveNorm, TheNetworkSaysTheMeanOfItsLayers) {
+  const c10::NoGradGuard no_grad;
+  const auto model = make_model(Spec::parse("wide_resnet:depth=10,width=1,classes=4"), 3);
+  at::manual_seed(2);
+  const at::Tensor images = at::randn({6, 3, 8, 8});
+  EXPECT_FALSE(model->forward(images).moved.defined());
+  const auto moved = [&](double tolerance) {
+    model->set_norm_mode(
+        NormMode::parse(fmt::format("adaptive:horizon=6,tolerance={}", tolerance)));
+    return model->forward(images, /*update_statistics=*/false).moved.item<double>();
+  };
+  EXPECT_EQ(moved(0), 1);
+  EXPECT_LT(moved(1e9), 1e-6);
+  const double some = moved(1), fewer = moved(3);
+  EXPECT_GT(some, fewer);
+  EXPECT_LT(some, 1);
+  EXPECT_GT(fewer, 0);
+}
+
 TEST(AdaptiveNorm, GradientsAreThoseOfABlendOfTheSameWeight) {
   const double w = weight_of(kBatchMean, kBatchVar, 3);
   const at::Tensor weights = at::arange(8, at::kFloat).view({2, 2, 1, 2});
@@ -119,6 +152,9 @@ TEST(AdaptiveNorm, OnlyCountedImagesMakeStatistics) {
       counted.forward(more, "adaptive:horizon=1,tolerance=1", false, at::full({}, 2, at::kLong));
   EXPECT_TRUE(output.narrow(0, 0, 2).allclose(
       alone.forward(batch(), "adaptive:horizon=1,tolerance=1", false), 1e-5, 1e-6));
+  // And their number is the size of the batch.
+  counted.forward(more, "adaptive:horizon=8,tolerance=1", true, at::full({}, 2, at::kLong));
+  EXPECT_NEAR(counted.mean[0].item<double>(), 0.5 + 0.25 * 2.5, 1e-6);
 }
 
 }  // namespace

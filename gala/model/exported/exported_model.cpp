@@ -234,6 +234,7 @@ Output ExportedModel::run(const at::Tensor& images, const NormPass& pass) {
   output.features = values[graph_.features].toTensor();
   exported::run(nodes.subspan(graph_.head), values, surroundings);
   output.logits = values[graph_.logits].toTensor();
+  output.moved = moved_in(pass);
   return output;
 }
 
