@@ -99,7 +99,9 @@ Frame& Adapter::adapt_once(const at::Tensor& images, bool first_of_batch,
   const bool counts = frame.facts.confident() >= 0;
   StepRecord record =
       counts ? stepper_->move(frame.gradient_pointers, frame.facts.loss(), frame.facts.sums(),
-                              frame.facts.probed(), independent(images))
+                              {.probed = frame.facts.probed(),
+                               .images = independent(images),
+                               .moved = frame.facts.moved()})
              : stepper_->pause(frame.facts.loss());
   record.step = totals_.steps + 1;
   record.batch = totals_.batches;

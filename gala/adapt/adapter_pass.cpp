@@ -32,7 +32,7 @@ void Adapter::pass(Frame& frame, PassKind kind, WorkQueue& queue) {
   queue.mark(1);
   frame.output = ask_student(frame, kind);
   ask_teacher(frame, adapts(kind));
-  if (!adapts(kind)) return frame.facts.note(frame.logits, nullptr, {}, queue);
+  if (!adapts(kind)) return frame.facts.note(frame.logits, nullptr, {}, {}, queue);
   Weighed weighed = weigh(frame.output, /*allowed=*/{});
   if (in_pieces()) return leave_for_look(frame, std::move(weighed), queue);
   Objective aim = objective(frame, frame.output, weighed, room_for(weighed));
@@ -123,7 +123,7 @@ void Adapter::measure(Frame& frame, const Objective& aim, const at::Tensor& prob
                       WorkQueue& queue) {
   stepper_->measure(frame.gradient_pointers, aim.gate.const_data_ptr<float>(),
                     frame.facts.table().mutable_data_ptr<double>());
-  frame.facts.note(frame.logits, &aim.terms, probed, queue);
+  frame.facts.note(frame.logits, &aim.terms, probed, frame.output.moved, queue);
   queue.mark(4);
 }
 

@@ -25,9 +25,9 @@ class Facts {
   /// Where the optimizer leaves its sums: double [layers, kSumColumns], on the device.
   const at::Tensor& table() const { return table_; }
   /// Queues what else is to be known, and the copy to the host.
-  /// `probed` is double [layers], or undefined.
+  /// `probed` is double [layers], or undefined; `moved` see Output.
   void note(const at::Tensor& logits, const LossTerms* terms, const at::Tensor& probed,
-            WorkQueue& queue);
+            const at::Tensor& moved, WorkQueue& queue);
 
   // On the host, after the queue was waited for.
   double loss() const { return *loss_.const_data_ptr<float>(); }
@@ -38,6 +38,8 @@ class Facts {
   std::int64_t confident() const {
     return static_cast<std::int64_t>(*confident_.const_data_ptr<float>());
   }
+  /// How far the norm layers are from the source's statistics, from 0 to 1 (Output::moved); 1 where nobody says.
+  double moved() const { return *moved_.const_data_ptr<float>(); }
   /// The sums of every layer; the next pass overwrites them.
   std::span<const LayerSums> sums();
   /// What a probe found, by layer; the next pass overwrites it.
@@ -48,7 +50,7 @@ class Facts {
   const at::Tensor& logits() const { return logits_; }
 
  private:
-  at::Tensor loss_, confident_, logits_, probed_, host_table_,
+  at::Tensor loss_, confident_, moved_, logits_, probed_, host_table_,
       number_;        ///< on the host, pinned for a GPU
   at::Tensor table_;  ///< the same as host_table_ on the CPU
   std::vector<LayerSums> sums_;

@@ -7,11 +7,12 @@ namespace gala {
 
 /// How the displacement TD is kept.
 enum class DisplacementForm {
-  kSum,        ///< its own float32 sum of applied updates (first form of Eq. 4)
-  kDifference  ///< θ - anchor; steps too small to change a float32 parameter are lost
+  kSum,         ///< its own float32 sum of applied updates (first form of Eq. 4)
+  kDifference,  ///< θ - anchor; steps too small to change a float32 parameter are lost
+  kProposed     ///< the sum of the updates that were proposed, of every layer, whoever moved
 };
-constexpr std::array<std::string_view, 2> enum_names(DisplacementForm) {
-  return {"sum", "difference"};
+constexpr std::array<std::string_view, 3> enum_names(DisplacementForm) {
+  return {"sum", "difference", "proposed"};
 }
 
 /// Since when TD counts.
@@ -29,6 +30,7 @@ struct Window {
   Anchor anchor = Anchor::kWindow;
   DisplacementForm form = DisplacementForm::kSum;
   bool resets_optimizer = false;  ///< moments are forgotten when a window opens
+  double keep = 1;                ///< with `proposed`: the share of TD that stays at each step
 };
 
 /// Where a step stands. It counts optimizer steps, inner and skipped ones too; a refused step (loss

@@ -56,7 +56,8 @@ class CpuSweep : public Sweep<Rule> {
     view.commit = advance;
     for_every_chunk([&](std::size_t, const SweepChunk& chunk) {
       const auto weight = static_cast<float>(weights[chunk.layer]);
-      if (weight != 0) apply_chunk(view, chunk, part_of(gradients, chunk), weight);
+      if (weight == 0 && !displacement.proposed) return;
+      apply_chunk(view, chunk, part_of(gradients, chunk), weight);
     });
   }
 

@@ -231,16 +231,18 @@ __device__ void move(const SweepView<Rule>& view, const SweepChunk& chunk, const
       float fresh[Rule::kMoments];
       for (int k = 0; k < Rule::kMoments; ++k) fresh[k] = moments[k].x[j];
       if (view.commit) rule.advance(g.x[j], value.x[j], fresh);
-      const float delta = weight * rule.update(g.x[j], value.x[j], fresh);
+      const float update = rule.update(g.x[j], value.x[j], fresh), delta = weight * update;
       for (int k = 0; k < Rule::kMoments; ++k) moments[k].x[j] = fresh[k];
       value.x[j] += delta;
-      shift.x[j] += delta;
-      recent.x[j] += delta;
+      shift.x[j] = view.displacement.proposed ? view.displacement.keep * shift.x[j] + update
+                                              : shift.x[j] + delta;
+      recent.x[j] = view.displacement.proposed ? view.displacement.keep * recent.x[j] + update
+                                               : recent.x[j] + delta;
     }
-    store(view.values, at, width, value);
+    if (weight != 0) store(view.values, at, width, value);
     if (!view.displacement.difference) store(view.displacement.shift, at, width, shift);
     if (view.displacement.recent) store(view.displacement.recent, at, width, recent);
-    for (int k = 0; view.commit && k < Rule::kMoments; ++k) {
+    for (int k = 0; view.commit && weight != 0 && k < Rule::kMoments; ++k) {
       store(view.moments[k], at, width, moments[k]);
     }
   }
@@ -252,7 +254,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           const __grid_constant__ Pointers<kCount> gradients) {
   const SweepChunk chunk = pass.chunks[pass.first_chunk + blockIdx.x];
   const float weight = pass.weights ? pass.weights[chunk.layer] : pass.weight;
-  if (weight == 0) return;
+  if (weight == 0 && !pass.view.displacement.proposed) return;
   const Rule rule = pass.view.rules[chunk.layer];
   const float* gradient = gradients.data[chunk.tensor];
   if (gradient) gradient += chunk.offset;

@@ -69,8 +69,9 @@ class CudaSweep : public Sweep<Rule> {
   void apply(GradientPointers gradients, const DisplacementView& displacement, bool advance,
              std::span<const double> weights) override {
     std::size_t first = 0, last = weights.size();
-    while (first < last && weights[first] == 0) ++first;
-    while (last > first && weights[last - 1] == 0) --last;
+    const auto stays = [&](double weight) { return weight == 0 && !displacement.proposed; };
+    while (first < last && stays(weights[first])) ++first;
+    while (last > first && stays(weights[last - 1])) --last;
     if (first == last) return;
     const CurrentDevice current(workspace().device());
     CudaPass<Rule> pass = make_pass(gradients, displacement);

@@ -25,6 +25,8 @@ struct DisplacementView {
   float* shift = nullptr;   ///< TD, or the parameters at the anchor
   float* recent = nullptr;  ///< the part of TD since the last window opened, or null
   bool difference = false;  ///< TD is values - shift, and there is nothing to add an update to
+  bool proposed = false;  ///< TD takes in the whole update of every layer, also of one of weight 0
+  float keep = 1;         ///< with `proposed`: TD becomes keep · TD + update
 };
 
 /// What a pass reads and writes. All pointers lead to host memory, or all to device memory.
@@ -42,7 +44,8 @@ struct SweepView {
 template <class Rule>
 [[gnu::noinline]] void measure_chunk(const SweepView<Rule>& view, const SweepChunk& chunk,
                                      const float* gradient, double (&row)[kSumColumns]);
-/// Moves the parameters of one chunk, and their TD, by weight · update.
+/// Moves the parameters of one chunk, and their TD, by weight · update. At a weight of 0 only a TD of
+/// proposed updates changes.
 template <class Rule>
 [[gnu::noinline]] void apply_chunk(const SweepView<Rule>& view, const SweepChunk& chunk,
                                    const float* gradient, float weight);
@@ -119,17 +122,28 @@ GALA_INLINE void apply_body(const SweepView<Rule>& view, const SweepChunk& chunk
   for (std::int64_t from = 0; from < chunk.size; from += kBlock) {
     const std::int64_t size = std::min(kBlock, chunk.size - from), begin = chunk.begin + from;
     const float* g = gradient ? gradient + from : kZeros;
-    if (view.commit) {
+    if (view.commit && weight != 0) {
       make_updates<true, true>(view, rule, begin, g, size, update);
+    } else if (view.commit) {
+      make_updates<false, true>(view, rule, begin, g, size, update);
     } else {
       make_updates<false, false>(view, rule, begin, g, size, update);
     }
+    const DisplacementView& displacement = view.displacement;
+    float* const all_sums[] = {displacement.difference ? nullptr : displacement.shift,
+                               displacement.recent};
+    for (float* sums : all_sums) {
+      if (!sums || !displacement.proposed) continue;
+      sums += begin;
+      for (std::int64_t i = 0; i < size; ++i) sums[i] = displacement.keep * sums[i] + update[i];
+    }
+    if (weight == 0) continue;
     for (std::int64_t i = 0; i < size; ++i) update[i] *= weight;
     float* values = view.values + begin;
     for (std::int64_t i = 0; i < size; ++i) values[i] += update[i];
-    for (float* sums : {view.displacement.difference ? nullptr : view.displacement.shift,
-                        view.displacement.recent}) {
-      for (std::int64_t i = 0; sums && i < size; ++i) sums[begin + i] += update[i];
+    for (float* sums : all_sums) {
+      if (!sums || displacement.proposed) continue;
+      for (std::int64_t i = 0; i < size; ++i) sums[begin + i] += update[i];
     }
   }
 }

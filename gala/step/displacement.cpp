@@ -3,8 +3,8 @@
 namespace gala {
 
 Displacement::Displacement(const float* values, std::int64_t size, Workspace& workspace,
-                           DisplacementForm form, Anchor anchor)
-    : values_(values), workspace_(&workspace), form_(form) {
+                           DisplacementForm form, Anchor anchor, double keep)
+    : values_(values), workspace_(&workspace), form_(form), keep_(static_cast<float>(keep)) {
   const std::int64_t bytes = size * static_cast<std::int64_t>(sizeof(float));
   buffer_ = workspace.make(bytes);
   if (anchor == Anchor::kPrevious) recent_ = workspace.make(bytes);
@@ -22,7 +22,7 @@ void Displacement::reset() {
 }
 
 void Displacement::begin(const Memory& buffer) {
-  if (form_ == DisplacementForm::kSum) return workspace_->zero(buffer);
+  if (form_ != DisplacementForm::kDifference) return workspace_->zero(buffer);
   workspace_->copy(buffer.data(), values_, buffer.bytes());
 }
 
@@ -30,7 +30,9 @@ DisplacementView Displacement::view() const {
   const bool difference = form_ == DisplacementForm::kDifference;
   return {.shift = buffer_.data(),
           .recent = difference ? nullptr : recent_.data(),
-          .difference = difference};
+          .difference = difference,
+          .proposed = form_ == DisplacementForm::kProposed,
+          .keep = keep_};
 }
 
 void Displacement::remember(Archive& archive) {

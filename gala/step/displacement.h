@@ -17,13 +17,13 @@ class Displacement {
  public:
   /// `values` are the parameters, `size` of them; they and the workspace outlive this.
   Displacement(const float* values, std::int64_t size, Workspace& workspace, DisplacementForm form,
-               Anchor anchor);
+               Anchor anchor, double keep = 1);
 
   /// Moves the anchor to the current parameters (or to those of the window that now ends).
   void open_window();
   /// TD is zero everywhere and both anchors are the current parameters.
   void reset();
-  /// For the passes, which add every applied update to it.
+  /// For the passes, which add every applied update to it, or with `proposed` every one of them.
   DisplacementView view() const;
 
   DisplacementForm form() const { return form_; }
@@ -41,6 +41,7 @@ class Displacement {
   const float* values_;
   Workspace* workspace_;
   DisplacementForm form_;
+  float keep_;
   Memory buffer_;
   Memory recent_;
 };

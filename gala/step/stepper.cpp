@@ -53,7 +53,7 @@ void Stepper::measure(GradientPointers gradients, const float* loss, double* tab
 }
 
 StepRecord Stepper::move(GradientPointers gradients, double loss, std::span<const LayerSums> sums,
-                         std::span<const double> probed, double images) {
+                         const Circumstances& around) {
   StepRecord record;
   record.step = clock_.step;
   record.window_step = clock_.window_step;
@@ -66,7 +66,7 @@ StepRecord Stepper::move(GradientPointers gradients, double loss, std::span<cons
   Stopwatch watch;
   const std::vector<double> weights =
       selector_->select({layers_, sums, clock_, optimizer_->learning_rate(), layout_, gradients,
-                         *workspace_, probed, images});
+                         *workspace_, around.probed, around.images, around.moved, loss});
   check_weights(weights, layers_.size());
   record.times.select = watch.lap();
   optimizer_->apply(gradients, displacement_->view(), weights);
@@ -117,7 +117,8 @@ Stepper::Stepper(ArenaLayout layout, float* values, LayerPartition layers,
       optimizer_(std::move(optimizer)),
       selector_(std::move(selector)),
       window_(selector_->window()) {
-  displacement_.emplace(values, layout_.size, *workspace_, window_.form, window_.anchor);
+  displacement_.emplace(values, layout_.size, *workspace_, window_.form, window_.anchor,
+                        window_.keep);
   optimizer_->attach({layout_, layers_, values, *workspace_, selector_->reads_values()});
 }
 

@@ -19,6 +19,13 @@
 
 namespace gala {
 
+/// What a selector may ask of a step beside the sums; see Proposal.
+struct Circumstances {
+  std::span<const double> probed = {};
+  double images = 0;
+  double moved = 1;
+};
+
 /// A step after backward: measures the update of every layer, lets the selector choose, moves what it
 /// chose. It holds what that takes (optimizer, selector, displacement, window, clock) and knows
 /// neither network nor loss, nor LibTorch: parameters and gradients are pointers.
@@ -45,9 +52,8 @@ class Stepper {
   void measure(GradientPointers gradients, const float* loss, double* table);
   /// Chooses and moves, by sums that `measure` made and the host waited for. Where the loss, a
   /// gradient or an update is not finite, the step is refused: no parameter moves.
-  /// `probed` is what the selector's probe found, by layer, where it has one; `images` see Proposal.
   StepRecord move(GradientPointers gradients, double loss, std::span<const LayerSums> sums,
-                  std::span<const double> probed = {}, double images = 0);
+                  const Circumstances& around = {});
 
   /// In place of `move` where there is nothing to learn from: no parameter moves, and the step does not
   /// count. What `measure` was given as a loss must not have been finite, so that no moment moved.

@@ -61,22 +61,27 @@ class PlainSweep : public Sweep<Rule> {
              std::span<const double> weights) override {
     const c10::NoGradGuard no_grad;
     for (std::size_t l = 0; l < context_.layers.size(); ++l) {
-      if (weights[l] == 0) continue;
+      if (weights[l] == 0 && !displacement.proposed) continue;
       for (const std::size_t t : context_.layers[l].tensors) {
         Piece piece = piece_of(gradients, t);
         if (advance) {
           rules_[l].advance(piece.gradient, piece.value, piece.moments.data());
-          for (int k = 0; k < Rule::kMoments; ++k) {
+          for (int k = 0; weights[l] != 0 && k < Rule::kMoments; ++k) {
             part_of(context_.moments[k].data(), t).copy_(piece.moments[k]);
           }
         }
-        const at::Tensor delta =
-            static_cast<float>(weights[l]) *
+        const at::Tensor update =
             rules_[l].update(piece.gradient, piece.value, piece.moments.data());
-        piece.value.add_(delta);
+        const at::Tensor delta = static_cast<float>(weights[l]) * update;
+        if (weights[l] != 0) piece.value.add_(delta);
         for (float* sums :
              {displacement.difference ? nullptr : displacement.shift, displacement.recent}) {
-          if (sums) part_of(sums, t).add_(delta);
+          if (!sums) continue;
+          if (displacement.proposed) {
+            part_of(sums, t).mul_(displacement.keep).add_(update);
+          } else {
+            part_of(sums, t).add_(delta);
+          }
         }
       }
     }

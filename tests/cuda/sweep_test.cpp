@@ -29,7 +29,8 @@ constexpr const char* kOptimizers[] = {"adam:rate=0.01",
 /// same bits, and the sums differ by the order of double additions.
 TEST_F(CudaSweepTest, MovesTheSameBitsAsTheCpu) {
   for (const char* spec : kOptimizers) {
-    for (const auto form : {DisplacementForm::kSum, DisplacementForm::kDifference}) {
+    for (const auto form :
+         {DisplacementForm::kSum, DisplacementForm::kDifference, DisplacementForm::kProposed}) {
       for (const auto& [anchor, sum_values] : {std::pair{Anchor::kWindow, true},
                                                {Anchor::kWindow, false},
                                                {Anchor::kPrevious, true}}) {

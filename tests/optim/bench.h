@@ -39,6 +39,9 @@ inline LayerPartition bench_layers(const ParameterArena& arena) {
   return partition;
 }
 
+/// The share of a sum of proposed updates that stays at a step.
+constexpr double kBenchKeep = 0.9;
+
 /// An arena with everything an optimizer needs around it, on any device.
 struct Bench {
   ParameterArena arena;
@@ -53,7 +56,8 @@ struct Bench {
       : arena(bench_parameters(21, device)),
         layers(bench_layers(arena)),
         workspace(arena.values().device()),
-        displacement(arena.values().const_data_ptr<float>(), arena.size(), workspace, form, anchor),
+        displacement(arena.values().const_data_ptr<float>(), arena.size(), workspace, form, anchor,
+                     kBenchKeep),
         optimizer(make_optimizer(spec)) {
     attach(sum_values);
   }
@@ -118,9 +122,9 @@ struct Bench {
   /// TD of one tensor.
   at::Tensor shift(std::size_t tensor) const {
     const at::Tensor part = arena.view(kept(), tensor);
-    return displacement.form() == DisplacementForm::kSum
-               ? part
-               : arena.view(arena.values(), tensor) - part;
+    return displacement.form() == DisplacementForm::kDifference
+               ? arena.view(arena.values(), tensor) - part
+               : part;
   }
 
   State state() {

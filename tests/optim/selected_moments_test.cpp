@@ -8,7 +8,8 @@ namespace {
 
 TEST(SelectedMoments, StayUntouchedByAMeasurement) {
   for (const std::string spec : {"adam:moments=selected", "sgd:momentum=0.9,moments=selected"}) {
-    for (const DisplacementForm form : {DisplacementForm::kSum, DisplacementForm::kDifference}) {
+    for (const DisplacementForm form :
+         {DisplacementForm::kSum, DisplacementForm::kDifference, DisplacementForm::kProposed}) {
       Bench bench(spec, form, Anchor::kPrevious);
       bench.step(0, {1, 0, 1, 0.01});
       const State before = bench.state();
@@ -21,14 +22,22 @@ TEST(SelectedMoments, StayUntouchedByAMeasurement) {
 }
 
 TEST(SelectedMoments, AdvanceOnlyForTheLayersThatMove) {
-  for (const std::string spec : {"adam:moments=selected", "sgd:momentum=0.9,moments=selected"}) {
-    Bench bench(spec);
+  for (const auto& [spec, form] :
+       {std::pair<std::string, DisplacementForm>{"adam:moments=selected", DisplacementForm::kSum},
+        {"sgd:momentum=0.9,moments=selected", DisplacementForm::kSum},
+        {"adam:moments=selected", DisplacementForm::kProposed}}) {
+    Bench bench(spec, form);
     bench.step(0);
     const State before = bench.state();
     for (int step = 1; step < 4; ++step) bench.step(step, {0, 1, 0, 0.01});
     const State after = bench.state();
-    EXPECT_TRUE(same_bytes(before, after, "/conv.weight")) << spec;
-    EXPECT_TRUE(same_bytes(before, after, "/wide.weight")) << spec;
+    for (const char* name : {"values/conv.weight", "moment1/conv.weight", "values/wide.weight",
+                             "moment1/wide.weight"}) {
+      EXPECT_TRUE(same_bytes(before, after, name)) << spec << " " << name;
+    }
+    // Where it would have gone counts all the same, if that is asked for.
+    EXPECT_EQ(same_bytes(before, after, "displacement/wide.weight"),
+              form == DisplacementForm::kSum);
     for (const char* name : {"moment1/norm.weight", "moment1/norm.bias", "moment1/head.weight",
                              "moment1/head.bias", "values/norm.weight"}) {
       EXPECT_FALSE(same_bytes(before, after, name)) << spec << " " << name;

@@ -38,8 +38,8 @@ struct Side {
   std::unique_ptr<gala::Sweep<Rule>> sweep;
 
   Side(DisplacementForm form, Anchor anchor)
-      : displacement(arena.values().const_data_ptr<float>(), arena.size(), workspace, form,
-                     anchor) {
+      : displacement(arena.values().const_data_ptr<float>(), arena.size(), workspace, form, anchor,
+                     kBenchKeep) {
     for (Memory& moment : moments) moment = workspace.make(arena.size() * sizeof(float));
   }
   SweepContext<Rule> context() {
@@ -151,7 +151,8 @@ std::string name_of(const testing::TestParamInfo<Combination>& test) {
 
 INSTANTIATE_TEST_SUITE_P(Everything, SweepKernel,
                          testing::Combine(testing::Values(DisplacementForm::kSum,
-                                                          DisplacementForm::kDifference),
+                                                          DisplacementForm::kDifference,
+                                                          DisplacementForm::kProposed),
                                           testing::Values(Anchor::kWindow, Anchor::kPrevious),
                                           testing::Values(Moments::kAll, Moments::kSelected)),
                          name_of);

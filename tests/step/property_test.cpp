@@ -77,6 +77,7 @@ struct PlainRule {
 struct PlainLayer {
   Numbers value, first, second;  ///< parameters and moments
   Numbers gone;                  ///< the sum of what was applied
+  Numbers wished, lately;        ///< of what was proposed: all that counts, and in this window
   std::vector<Numbers> opened;   ///< `gone` when each window opened
   Numbers update;                ///< of the coming step
   std::int64_t steps = 0;
@@ -84,6 +85,8 @@ struct PlainLayer {
 
   void open(bool forget) {
     opened.push_back(gone);
+    wished = lately;
+    lately.assign(lately.size(), 0);
     if (!forget) return;
     first.assign(first.size(), 0);
     second.assign(second.size(), 0);
@@ -107,13 +110,16 @@ class Twins {
   explicit Twins(std::uint64_t seed) : random_(seed, "options"), rule_(random_), site_(seed) {
     window_.length = std::vector<std::int64_t>{0, 1, 3, 7}[random_.below(4)];
     window_.anchor = random_.below(2) == 0 ? Anchor::kWindow : Anchor::kPrevious;
-    window_.form = random_.below(3) == 0 ? DisplacementForm::kDifference : DisplacementForm::kSum;
+    window_.form = std::array{DisplacementForm::kDifference, DisplacementForm::kSum,
+                              DisplacementForm::kProposed}[random_.below(3)];
+    window_.keep = random_.below(2) == 0 ? 1 : 0.7;
     window_.resets_optimizer = random_.below(3) == 0;
     for (const Layer& layer : site_.layers.layers) {
       PlainLayer plain;
       for_each(layer,
                [&](std::size_t place, float) { plain.value.push_back(site_.values[place]); });
-      plain.first = plain.second = plain.gone = plain.update = Numbers(plain.value.size(), 0.0);
+      plain.first = plain.second = plain.gone = plain.wished = plain.lately = plain.update =
+          Numbers(plain.value.size(), 0.0);
       plain_.push_back(std::move(plain));
     }
     auto selector = std::make_unique<DrawnWeights>(seed, window_);
@@ -202,7 +208,7 @@ class Twins {
     Numbers shift(layer.value.size()), sum(layer.value.size());
     double along = 0;
     for (std::size_t i = 0; i < shift.size(); ++i) {
-      shift[i] = layer.displacement(i, window_.anchor);
+      shift[i] = displacement(layer, i);
       sum[i] = layer.update[i] + shift[i];
       along += layer.update[i] * sum[i];
     }
@@ -220,10 +226,17 @@ class Twins {
     ++cosines_compared;
   }
 
+  double displacement(const PlainLayer& layer, std::size_t i) const {
+    if (window_.form != DisplacementForm::kProposed) return layer.displacement(i, window_.anchor);
+    return window_.anchor == Anchor::kPrevious ? layer.wished[i] : layer.lately[i];
+  }
+
   void move(PlainLayer& layer, double weight, const Numbers& first, const Numbers& second) const {
     for (std::size_t i = 0; i < layer.value.size(); ++i) {
       layer.value[i] += weight * layer.update[i];
       layer.gone[i] += weight * layer.update[i];
+      layer.wished[i] = window_.keep * layer.wished[i] + layer.update[i];
+      layer.lately[i] = window_.keep * layer.lately[i] + layer.update[i];
     }
     if (rule_.selected && weight == 0) return;
     layer.first = first;
