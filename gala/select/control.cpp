@@ -13,16 +13,10 @@ ControlSelector::ControlSelector(const Options& options, std::uint64_t seed)
       gala_({.threshold = options.threshold,
              .window = options.window,
              .opening_scale = options.opening_scale}),
-      seed_(seed),
-      random_(seed, name_) {
+      draws_(seed, "control") {
   if (options.draw == ControlDraw::kRotation && !options.repeats) {
     fail<ConfigError>("selector control: a rotation does not repeat itself anyway (repeats=yes)");
   }
-}
-
-void ControlSelector::name_run(const std::string& run) {
-  name_ = "selector control " + run;
-  reset();
 }
 
 void ControlSelector::attach(const LayerPartition& layers) {
@@ -31,7 +25,7 @@ void ControlSelector::attach(const LayerPartition& layers) {
 }
 
 void ControlSelector::reset() {
-  random_ = Random(seed_, name_);
+  draws_.begin();
   restart();
 }
 
@@ -57,10 +51,10 @@ std::vector<std::size_t> ControlSelector::allowed() {
 std::size_t ControlSelector::draw() {
   if (options_.draw == ControlDraw::kRotation) return std::exchange(next_, (next_ + 1) % layers_);
   const std::vector<std::size_t> numbers = allowed();
-  if (options_.draw == ControlDraw::kEven) return numbers[random_.below(numbers.size())];
+  if (options_.draw == ControlDraw::kEven) return numbers[draws_.below(numbers.size())];
   std::uint64_t sum = 0;
   for (const std::size_t l : numbers) sum += static_cast<std::uint64_t>(chosen_[l]) + 1;
-  std::uint64_t place = random_.below(sum);
+  std::uint64_t place = draws_.below(sum);
   for (const std::size_t l : numbers) {
     const std::uint64_t share = static_cast<std::uint64_t>(chosen_[l]) + 1;
     if (place < share) return l;
@@ -86,17 +80,12 @@ std::vector<double> ControlSelector::select(const Proposal& proposal) {
   const double fade = options_.window > 0 ? 1 - 1 / static_cast<double>(options_.window) : 1;
   wanted_ = wanted_ * fade + std::sqrt(proposal.sums[theirs].update_sq);
   travelled_ = travelled_ * fade + std::sqrt(proposal.sums[ours].update_sq);
-  // A layer that hardly moves cannot make up for one that does: beside more than that float32 rounds
-  // everything else away, and at last the weight would be no float.
-  constexpr double kMost = 1 << 24;
-  if (travelled_ > 0) weights[ours] = std::min(wanted_ / travelled_, kMost);
+  if (travelled_ > 0) weights[ours] = std::min(wanted_ / travelled_, kLargestWeight);
   return weights;
 }
 
 void ControlSelector::remember(Archive& archive) {
-  Random::State state = random_.state();
-  archive.value("selector_control", state);
-  random_.set_state(state);
+  draws_.remember(archive);
   archive.value("selector_control_next", next_);
   archive.value("selector_control_chosen", chosen_);
   archive.value("selector_control_moved", moved_);

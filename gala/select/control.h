@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "gala/base/random.h"
+#include "gala/select/draws.h"
 #include "gala/select/gala.h"
 
 namespace gala {
@@ -48,7 +48,7 @@ class ControlSelector : public Selector {
 
   bool reads_values() const override { return false; }
   Window window() const override { return gala_.window(); }
-  void name_run(const std::string& run) override;
+  void name_run(const std::string& run) override { draws_.name_run(run); }
   void attach(const LayerPartition& layers) override;
   std::vector<double> select(const Proposal& proposal) override;
   void reset() override;
@@ -61,9 +61,7 @@ class ControlSelector : public Selector {
 
   Options options_;
   GalaSelector gala_;
-  std::uint64_t seed_;
-  std::string name_ = "selector control";  ///< of the sequence of draws
-  Random random_;
+  Draws draws_;
   std::size_t layers_ = 0;
   std::size_t next_ = 0;               ///< of a rotation
   std::vector<std::int64_t> chosen_;   ///< by layer: how often GALA would have

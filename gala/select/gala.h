@@ -76,7 +76,8 @@ class GalaSelector : public Selector {
       option("opening_steps", &Options::opening_steps, "steps that count as opening");
       option("opening_ramp", &Options::opening_ramp, "grow the factor linearly over those steps");
       option("anchor", &Options::anchor, "displacement since this window or the one before");
-      option("displacement", &Options::displacement, "its own sum of updates, or a difference");
+      option("displacement", &Options::displacement,
+             "its own sum of updates, a difference, or a sum of all that were proposed");
       option("tie", &Options::tie, "cosines this near to the largest are equal to it");
       option("optimizer", &Options::optimizer, "moments when a window opens");
     }

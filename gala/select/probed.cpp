@@ -1,6 +1,7 @@
 #include "gala/select/probed.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "gala/base/error.h"
 
@@ -23,6 +24,9 @@ PacedSelector::PacedSelector(const Options& options) : options_(options) {
   if (!(options.step > 0)) {
     fail<ConfigError>("selector paced: step must be above 0, not {}", options.step);
   }
+  if (!(options.share >= 0)) {
+    fail<ConfigError>("selector paced: share must not be negative, not {}", options.share);
+  }
   if (!(options.images >= 0)) {
     fail<ConfigError>("selector paced: images must not be negative, not {}", options.images);
   }
@@ -38,15 +42,26 @@ Spec PacedSelector::probe() const {
 
 std::vector<double> PacedSelector::select(const Proposal& proposal) {
   std::vector<double> weights = ProbedSelector::select(proposal);
-  double pace = options_.step / proposal.learning_rate;
+  double pace = 1 / proposal.learning_rate;
   if (proposal.images > 0 && proposal.images < options_.images) {
     pace *= proposal.images / options_.images;
   }
-  for (double& weight : weights) {
-    if (options_.most > 0) weight = std::min(weight, options_.most);
-    weight *= pace;
+  if (options_.calm) pace *= proposal.moved;
+  for (std::size_t l = 0; l < weights.size(); ++l) {
+    if (options_.most > 0) weights[l] = std::min(weights[l], options_.most);
+    weights[l] *= pace * step_of(proposal, l);
   }
   return weights;
+}
+
+double PacedSelector::step_of(const Proposal& proposal, std::size_t layer) const {
+  const auto is_kernel = [&](std::size_t t) { return proposal.layout.entries[t].sizes.size() > 1; };
+  const std::vector<std::size_t>& tensors = proposal.layers[layer].tensors;
+  if (options_.share == 0 || !std::any_of(tensors.begin(), tensors.end(), is_kernel)) {
+    return options_.step;
+  }
+  const LayerSums& sums = proposal.sums[layer];
+  return options_.share * std::sqrt(sums.value_sq / static_cast<double>(sums.count));
 }
 
 LawSelector::LawSelector(const Options& options) : options_(options) {

@@ -45,10 +45,18 @@ class PalmSelector : public ProbedSelector {
 /// PALM's layers at a pace that neither the optimizer's rate nor the size of batches sets: every number of a layer
 /// moves by `step` times the layer's weight, where the rule moves each by its rate (a new Adam at every
 /// step, `adam:beta1=0,beta2=0`), and by less where a gradient is of fewer than `images` independent images.
+///
+///  - `share`: the numbers of a kernel, a convolution's or a linear layer's, lie around zero, and how far says their root
+///    mean square; a step that is small for one network is large for a wider one. So they move by that share of it.
+///    Scales, shifts and biases, which are compared with 1, go by `step`.
+///  - `calm`: where norm layers hardly leave the source's statistics (Proposal::moved), little is wrong,
+///    and as little moves.
 class PacedSelector : public ProbedSelector {
  public:
   struct Options {
     double step = 0.0005;
+    double share = 0;
+    bool calm = false;
     double images = 64;
     double most = 0;
     double threshold = PalmSelector::Options{}.threshold;
@@ -57,6 +65,10 @@ class PacedSelector : public ProbedSelector {
     template <class Visitor>
     static void visit(Visitor&& option) {
       option("step", &Options::step, "how far a number moves at a weight of 1, whatever the rate");
+      option(
+          "share", &Options::share,
+          "the same for a kernel, as a share of the root mean square of its numbers; 0: as step");
+      option("calm", &Options::calm, "times how far statistics moved (norm mode adaptive)");
       option("images", &Options::images, "independent images that are enough for a whole step");
       option("most", &Options::most, "largest weight of a layer; 0: any");
       option("threshold", &Options::threshold, "palm's: largest |g|1 of a layer that may move");
@@ -66,9 +78,13 @@ class PacedSelector : public ProbedSelector {
   };
   explicit PacedSelector(const Options& options);
   Spec probe() const override;
+  bool reads_values() const override { return options_.share > 0; }
   std::vector<double> select(const Proposal& proposal) override;
 
  private:
+  /// How far a number of a layer moves at a weight of 1.
+  double step_of(const Proposal& proposal, std::size_t layer) const;
+
   Options options_;
 };
 

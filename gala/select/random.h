@@ -2,7 +2,7 @@
 #include <array>
 #include <string>
 
-#include "gala/base/random.h"
+#include "gala/select/draws.h"
 #include "gala/select/selector.h"
 
 namespace gala {
@@ -28,14 +28,12 @@ class RandomSelector : public Selector {
   bool reads_values() const override { return false; }
   void name_run(const std::string& run) override;
   std::vector<double> select(const Proposal& proposal) override;
-  void reset() override;
-  void remember(Archive& archive) override;
+  void reset() override { draws_.begin(); }
+  void remember(Archive& archive) override { draws_.remember(archive); }
 
  private:
   Options options_;
-  std::uint64_t seed_;
-  std::string name_ = "selector random";  ///< of the sequence
-  Random random_;
+  Draws draws_;
 };
 
 }  // namespace gala

@@ -1,6 +1,7 @@
 #include "gala/select/all.h"
 #include "gala/select/auto_rgn.h"
 #include "gala/select/auto_snr.h"
+#include "gala/select/bandit.h"
 #include "gala/select/control.h"
 #include "gala/select/fixed.h"
 #include "gala/select/gala.h"
@@ -8,7 +9,9 @@
 #include "gala/select/norm_affine.h"
 #include "gala/select/probed.h"
 #include "gala/select/random.h"
+#include "gala/select/relative.h"
 #include "gala/select/selector.h"
+#include "gala/select/trend.h"
 
 namespace gala {
 namespace {
@@ -37,6 +40,9 @@ constexpr Entry kSelectors[] = {
     line<PalmSelector>("palm",
                        "layers that an unsure answer hardly moves, by how unsteady they are"),
     line<PacedSelector>("paced", "palm's layers, whose steps neither rate nor batch size sets"),
+    line<TrendSelector>("trend", "layers whose updates keep their direction, moved or not"),
+    line<RelativeSelector>("relative", "every layer, by at most a share of its own weights"),
+    line<BanditSelector>("bandit", "the layer after whose moves the loss fell most so far"),
     line<LawSelector>("law", "layers by their Fisher information so far"),
 };
 

@@ -29,7 +29,14 @@ struct Proposal {
   Workspace& workspace;
   std::span<const double> probed = {};  ///< by layer: what the selector's probe found
   double images = 0;  ///< how many independent images the gradient is of; 0: nobody says
+  /// How far statistics are from the source's, 0 to 1 (Output::moved); 1: nobody says.
+  double moved = 1;
+  double loss = 0;
 };
+
+/// The bound of weights that make up for an update that is small: beside more than that float32 rounds everything
+/// else away, and at last the weight would be no float.
+inline constexpr double kLargestWeight = 1 << 24;
 
 /// Decides how far each layer moves at a step.
 class Selector {

@@ -22,10 +22,13 @@ struct Ran {
   double moved = 0;
 };
 
-Ran run(const char* optimizer, const std::vector<at::Tensor>& images) {
+Ran run(const char* optimizer, const std::vector<at::Tensor>& images, const char* select = nullptr,
+        const char* norm = nullptr) {
   const auto model = make_model("wide_resnet:depth=10,width=1,classes=4", 3);
   MethodOptions options = recipe("auto");
   if (optimizer) options.optimizer = optimizer;
+  if (select) options.select = select;
+  if (norm) options.norm = norm;
   Adapter adapter(*model, options);
   Ran ran;
   for (const at::Tensor& each : images) ran.logits.push_back(adapter.answer(each).logits.clone());
@@ -45,6 +48,20 @@ TEST(AutoMethod, NeedsNoRate) {
       EXPECT_TRUE(other.logits[i].allclose(as_it_is.logits[i], 1e-2, 1e-3)) << optimizer << i;
     }
   }
+}
+
+/// The norm layers' own measure of how far the images are reaches the selector.
+TEST(AutoMethod, CanKeepCalmWhereStatisticsAreTheSources) {
+  const std::vector<at::Tensor> images = batches(16);
+  const auto moved = [&](const char* select, const char* norm) {
+    return run(nullptr, images, select, norm).moved;
+  };
+  const char* const near = "adaptive:horizon=16,tolerance=1e4";
+  const char* const far = "adaptive:horizon=16,tolerance=0";
+  EXPECT_LT(moved("paced:calm=yes", near), 0.01 * moved("paced", near));
+  EXPECT_NEAR(moved("paced:calm=yes", far), moved("paced", far), 1e-9);
+  // Modes that do not say are taken for far.
+  EXPECT_NEAR(moved("paced:calm=yes", "batch"), moved("paced", "batch"), 1e-9);
 }
 
 TEST(AutoMethod, MovesLessBySmallBatches) {
