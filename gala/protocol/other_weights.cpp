@@ -36,9 +36,9 @@ std::vector<std::string> other_weights(std::span<const ReadyRun> runs,
   for (const ReadyRun& run : runs) {
     const SourceModel& source = run.source;
     const auto found = recorded.find(run.key);
-    // Without a plan the hash is in the key.
-    if (found == recorded.end() || !source.identity.contains("plan") || source.weights.empty() ||
-        !source.missing.empty()) {
+    // Without a plan the hash is in the key, and with one where that was asked for.
+    const bool in_key = !source.identity.contains("plan") || source.identity.contains("weights");
+    if (found == recorded.end() || in_key || source.weights.empty() || !source.missing.empty()) {
       continue;
     }
     const std::string then = found->second->provenance.value("weight_hash", "");
@@ -50,7 +50,8 @@ std::vector<std::string> other_weights(std::span<const ReadyRun> runs,
         "{} of the recorded runs were made with other weights than {} has now: both were trained "
         "by "
         "the same plan and seed, which is all that the key of a run knows. They stay as they are; "
-        "to have all runs with the weights at hand, give them a store of their own (--store)",
+        "to have all runs with the weights at hand, give them a store of their own (--store), or "
+        "say known_by = \"weights\" in the plan",
         count, file));
   }
   return sentences;

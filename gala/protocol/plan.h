@@ -1,8 +1,10 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,15 @@
 
 namespace gala {
 
+/// What the key of a run takes for the source model's identity.
+enum class KnownBy {
+  kTraining,  ///< plan and settings, where there are any: weights trained once more by them are the same
+  kWeights  ///< those and the weights, number for number
+};
+constexpr std::array<std::string_view, 2> enum_names(KnownBy) {
+  return {"training", "weights"};
+}
+
 /// One run as a plan asks for it. What is left empty or 0 the protocol decides.
 struct RunRequest {
   std::string protocol;
@@ -20,6 +31,7 @@ struct RunRequest {
   std::string weights;
   std::string train;
   std::string train_set;
+  KnownBy known_by = KnownBy::kTraining;
   std::string stream;
   std::int64_t batch_size = 0;
   bool restart_at_borders = false;
@@ -37,6 +49,7 @@ struct RunRequest {
     option("weights", &RunRequest::weights, "weight file; none: the one `train` writes");
     option("train", &RunRequest::train, "training plan of the weights, beside this plan");
     option("train_set", &RunRequest::train_set, "its settings: name=value,name=value");
+    option("known_by", &RunRequest::known_by, "what tells a trained network from another");
     option("stream", &RunRequest::stream, "order of the images; none: the protocol's");
     option("batch_size", &RunRequest::batch_size, "images per batch; 0: the protocol's");
     option("restart_at_borders", &RunRequest::restart_at_borders,

@@ -116,9 +116,10 @@ const OpenBed& Resolver::open_bed(const std::string& text) {
 }
 
 const SourceModel& Resolver::open_model(const RunRequest& request, std::int64_t classes) {
-  const std::string name = fmt::format(
-      "{}|{}|{}|{}|{}|{}", request.model, request.weights, request.train, request.train_set,
-      classes, request.weights.empty() && request.train.empty() ? request.seed : 0);
+  const std::string name =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}", request.model, request.weights, request.train,
+                  request.train_set, format_value(request.known_by), classes,
+                  request.weights.empty() && request.train.empty() ? request.seed : 0);
   const auto found = sources_.find(name);
   if (found != sources_.end()) return found->second;
   if (const auto failed = source_failures_.find(name); failed != source_failures_.end()) {

@@ -173,6 +173,9 @@ SourceModel find_source(const RunRequest& request, const fs::path& folder, const
   } else {
     source.identity = {{"random", request.seed}};
   }
+  if (request.known_by == KnownBy::kWeights && source.identity.contains("plan")) {
+    source.identity["weights"] = there ? weight_hash(*model) : "unknown";
+  }
   if (model->preprocessing() != usual) {
     source.identity["preprocessing"] = model->preprocessing().to_json();
   }

@@ -36,6 +36,24 @@ TEST_F(OtherWeights, AreToldWhereTheKeyDoesNotSeeThem) {
   EXPECT_TRUE(other_weights(gone, {other}).empty());
 }
 
+TEST_F(OtherWeights, HaveAnotherKeyWhereThePlanAsksForIt) {
+  const std::string usual = kAssets + "/wrn16_2_cifar10.safetensors";
+  const std::string path = (folder_ / "again.safetensors").string();
+  std::string text = continual("contrast", "select = \"none\"\nknown_by = \"weights\"\n");
+  text.replace(text.find(usual), usual.size(), path);
+  std::filesystem::copy_file(usual, path);
+  const auto first = ready(text);
+  ASSERT_TRUE(first[0].source.identity.contains("plan"));
+  EXPECT_EQ(first[0].key, ready(text)[0].key);
+  const auto model = open_source(first[0].source, 0);
+  model->parameters().front().value.add_(1);
+  save_weights(*model, path, {.metadata = read_weight_metadata(usual)});
+  const auto second = ready(text);
+  EXPECT_EQ(first[0].source.identity["plan"], second[0].source.identity["plan"]);
+  EXPECT_NE(first[0].key, second[0].key);
+  EXPECT_TRUE(other_weights(second, {record_of(second[0], "ab")}).empty());
+}
+
 TEST_F(OtherWeights, OfAFileWithoutATrainingHaveAnotherKey) {
   auto model = make_model(Spec::parse("wide_resnet:depth=10,width=1,classes=10"), 0);
   const std::string path = (folder_ / "plain.safetensors").string();
