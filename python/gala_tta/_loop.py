@@ -128,13 +128,13 @@ class Loop:
     def _move(self, frame: Frame) -> _core.StepRecord:
         """Choose and move, by what the pass found."""
         assert frame.facts is not None
-        loss, confident = frame.facts.tolist()
+        loss, confident, moved = frame.facts.tolist()
         if confident < 0:
             record = self._stepper.pause(loss)
         else:
             probed = [] if frame.probed is None else frame.probed.tolist()
             spread = 1.0 if self._spread is None else self._spread.value
-            record = self._stepper.move(loss, probed, frame.images.shape[0] / spread)
+            record = self._stepper.move(loss, probed, frame.images.shape[0] / spread, moved)
         record.confident = int(confident)
         # Weights that autocast rounded are old now.
         if torch.is_autocast_enabled(frame.images.device.type):

@@ -96,6 +96,8 @@ class Norms:
         #: How many images of the stream are worth one that is drawn by itself, for `adaptive`.
         self.spread = torch.ones((), device=device)
         self._update = True
+        #: How much of other statistics than the source's each norm used, while somebody listens.
+        self.used: list[Tensor] | None = None
         self._put(mode)
 
     def __len__(self) -> int:
@@ -156,6 +158,19 @@ class Norms:
         finally:
             self._statistics = own
             self._put(self.mode)
+
+    @contextmanager
+    def listening(self) -> Iterator[list[Tensor]]:
+        """Collect how much of other statistics than the source's each norm uses, 0 to 1.
+
+        Nothing, where the mode is another than `adaptive`.
+        """
+        used: list[Tensor] = []
+        self.used = used
+        try:
+            yield used
+        finally:
+            self.used = None
 
     def release(self) -> None:
         """Leave the modules as they were, with the source's statistics."""
@@ -229,6 +244,8 @@ class _Forward:
                 mean.copy_(next_mean)
                 var.copy_(next_var)
             weight = _weight(next_mean, next_var, self._source, mode.tolerance, module.eps)
+            if self._norms.used is not None:
+                self._norms.used.append(weight)
         return (
             _mixed(self._source[0], next_mean, weight),
             _mixed(self._source[1], next_var, weight),

@@ -48,7 +48,8 @@ class Frame:
     logits: Tensor = field(default_factory=lambda: torch.empty(0))
     taught: Output | None = None
     anchored: Output | None = None
-    # Loss and how many samples took part, -1 where none counts: what the host must know.
+    # What the host must know: the loss; how many samples took part, -1 where none counts; how far
+    # statistics are from the source's.
     facts: Tensor | None = None
     gate: Tensor | None = None
     probed: Tensor | None = None
@@ -148,7 +149,8 @@ class Passes:
         return frame
 
     def _fill(self, frame: Frame, kind: Kind) -> None:
-        frame.output = self._ask_student(frame.images, kind)
+        with self.norms.listening() as used:
+            frame.output = self._ask_student(frame.images, kind)
         self._ask_teacher(frame, kind)
         if not kind.adapts:
             return
@@ -162,7 +164,8 @@ class Passes:
             value, confident, weights = self._differentiate(frame, value, confident, weights)
         with torch.no_grad():
             gate = value.detach().float().reshape(1)
-            facts = torch.stack([gate[0], confident.detach().float()])
+            far = torch.stack(used).mean().float() if used else torch.ones_like(gate[0])
+            facts = torch.stack([gate[0], confident.detach().float(), far])
             if weights is not None:
                 # Where no image counts there is no step: the gate is closed.
                 none = weights.ne(0).any().logical_not()

@@ -69,14 +69,14 @@ class PythonStepper {
   }
 
   /// Waits for them, chooses, and moves.
-  StepRecord move(double loss, const std::vector<double>& probed, double images) {
+  StepRecord move(double loss, const std::vector<double>& probed, double images, double moved) {
     std::vector<double> table(numbers());
     workspace_->fetch(table.data(), table_.data<double>(), table_.bytes());
     std::vector<LayerSums> sums;
     for (std::size_t l = 0; l < stepper_->layers().size(); ++l) {
       sums.push_back(read_sums(table.data() + l * kSumColumns, stepper_->layers()[l].count));
     }
-    return stepper_->move(gradients_, loss, sums, probed, images);
+    return stepper_->move(gradients_, loss, sums, {probed, images, moved});
   }
 
   StepRecord pause(double loss) const { return stepper_->pause(loss); }
@@ -135,7 +135,7 @@ void bind_stepper(nb::module_& m) {
       .def("measure", &PythonStepper::measure, Release(), nb::arg("gradients"), nb::arg("gate"))
       .def("recall", &PythonStepper::recall, nb::arg("gradients"))
       .def("move", &PythonStepper::move, Release(), nb::arg("loss"), nb::arg("probed"),
-           nb::arg("images"))
+           nb::arg("images"), nb::arg("moved") = 1.0)
       .def("pause", &PythonStepper::pause, nb::arg("loss"))
       .def("reset", &PythonStepper::reset)
       .def("restart", &PythonStepper::restart)
