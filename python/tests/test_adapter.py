@@ -189,6 +189,22 @@ def test_a_state_goes_on_to_the_same_bits() -> None:
                 assert torch.equal(other(images), logits), options
 
 
+def test_totals_count_updates_by_their_weight() -> None:
+    for method, select in (("palm", None), ("gala", "gala:window=3"), ("tent", "relative")):
+        with gala.Adapter(small_net(), method, select=select) as adapter:
+            expected = [0.0] * 8
+            for images in batches(5):
+                adapter(images)
+                for step in adapter.last.steps if adapter.last else []:
+                    expected = [a + b for a, b in zip(expected, step.weights, strict=False)]
+            assert adapter.totals.weight == expected[: len(adapter.totals.weight)]
+            assert sum(adapter.totals.weight) > 0
+            state = adapter.state_dict()
+            del state["totals"]["weight"]
+            with pytest.raises(gala.Error, match="totals are of another number of layers"):
+                adapter.load_state_dict(state)
+
+
 def test_a_state_that_does_not_fit_changes_nothing() -> None:
     with gala.Adapter(small_net(), "tent") as other:
         state = other.state_dict()

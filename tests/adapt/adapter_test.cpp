@@ -421,10 +421,30 @@ TEST(Adapter, CountsPathAndNetDisplacement) {
   double path = 0;
   for (int i = 1; i <= 6; ++i) path += adapter.answer(toy_images(i)).steps[0].layers[0].update_norm;
   EXPECT_DOUBLE_EQ(adapter.totals().path[0], path);
+  EXPECT_EQ(adapter.totals().weight[0], 6);
+  EXPECT_EQ(adapter.totals().weight[1], 0);
   const double net = adapter.net_displacement()[0];
   EXPECT_GT(net, 0);
   EXPECT_LE(net, path * (1 + 1e-6));
   EXPECT_EQ(adapter.net_displacement()[1], 0);
+}
+
+TEST(Adapter, CountsUpdatesByTheirWeight) {
+  class Quarter : public Selector {
+    std::vector<double> select(const Proposal& proposal) override {
+      return std::vector<double>(proposal.layers.size(), 0.25);
+    }
+  };
+  auto model = toy_model(), twin = toy_model();
+  const auto parts = [] { return MethodParts{.selector = std::make_unique<Quarter>()}; };
+  Adapter adapter(*model, {}, {.parts = parts()}), resumed(*twin, {}, {.parts = parts()});
+  for (int i = 1; i <= 3; ++i) adapter.answer(toy_images(i));
+  EXPECT_EQ(adapter.totals().weight, std::vector<double>(adapter.layers().size(), 0.75));
+  EXPECT_EQ(adapter.totals().chosen, std::vector<std::int64_t>(adapter.layers().size(), 0));
+  resumed.load(adapter.save());
+  EXPECT_EQ(resumed.totals().weight, adapter.totals().weight);
+  adapter.reset();
+  EXPECT_EQ(adapter.totals().weight, std::vector<double>(adapter.layers().size(), 0.0));
 }
 
 TEST(Adapter, RollsBackToTheSourceAfterCollapse) {
