@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "cli/text.h"
+#include "gala/protocol/metrics.h"
 
 namespace gala {
 namespace {
@@ -157,10 +158,9 @@ void print_profile(const AnswerTimes& times, std::vector<double> answers, bool o
   std::cout << '\n' << format_table(rows);
   if (answers.empty()) return;
   // The first ones of a stream wait for what is found out once: a mean would be theirs.
-  const auto middle = answers.begin() + std::ssize(answers) / 2;
-  std::nth_element(answers.begin(), middle, answers.end());
+  std::sort(answers.begin(), answers.end());
   std::cout << fmt::format("\na batch in the median {:.3f} milliseconds, loading left out\n",
-                           *middle);
+                           quantile(answers, 0.5));
 }
 
 }  // namespace gala
