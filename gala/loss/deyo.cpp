@@ -5,18 +5,13 @@
 
 #include <cmath>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 DeyoRule::DeyoRule(const Options& options) : options_(options) {
-  if (!(options.margin > 0)) {
-    fail<ConfigError>("sample rule deyo: margin must be above 0, not {}", options.margin);
-  }
-  if (!(options.drop >= -1 && options.drop < 1)) {
-    fail<ConfigError>("sample rule deyo: drop must lie in [-1, 1), not {}", options.drop);
-  }
+  check_ranges(loss_ranges(), "sample rule deyo", options);
 }
 
 /// [N], 1 for images whose entropy is small enough.

@@ -7,17 +7,12 @@
 #include <cmath>
 
 #include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 
 BalancedStore::BalancedStore(const Options& options) : options_(options) {
-  constexpr std::int64_t kMost = 65536;
-  if (options.size < 2 || options.size > kMost) {
-    fail<ConfigError>("store balanced: size must lie in 2 .. {}, not {}", kMost, options.size);
-  }
-  if (options.every < 0) {
-    fail<ConfigError>("store balanced: every must not be negative, not {}", options.every);
-  }
+  check_ranges(method_ranges(), "store balanced", options);
 }
 
 void BalancedStore::attach(at::Device device, std::int64_t classes) {

@@ -6,18 +6,9 @@
 #include <cmath>
 #include <vector>
 
-#include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
-namespace {
-
-void check_share(std::string_view rule, std::string_view option, double value) {
-  if (!(value >= 0 && value <= 1)) {
-    fail<ConfigError>("reset rule {}: {} must lie in [0, 1], not {}", rule, option, value);
-  }
-}
-
-}  // namespace
 
 double MovingMean::take(double value) {
   mean_ = mean_ ? keep_ * *mean_ + (1 - keep_) * value : value;
@@ -33,9 +24,7 @@ void MovingMean::remember(StateArchive& archive, const char* name) {
 }
 
 EveryReset::EveryReset(const Options& options) : options_(options) {
-  if (options.steps < 1) {
-    fail<ConfigError>("reset rule every: steps must be at least 1, not {}", options.steps);
-  }
+  check_ranges(method_ranges(), "reset rule every", options);
 }
 
 bool EveryReset::is_due(const StepRecord&, const at::Tensor&) {
@@ -43,7 +32,7 @@ bool EveryReset::is_due(const StepRecord&, const at::Tensor&) {
 }
 
 LossReset::LossReset(const Options& options) : options_(options), mean_(options.keep) {
-  check_share("loss", "keep", options.keep);
+  check_ranges(method_ranges(), "reset rule loss", options);
 }
 
 bool LossReset::is_due(const StepRecord& record, const at::Tensor&) {
@@ -52,8 +41,7 @@ bool LossReset::is_due(const StepRecord& record, const at::Tensor&) {
 
 ConcentrationReset::ConcentrationReset(const Options& options)
     : options_(options), mean_(options.keep) {
-  check_share("concentration", "above", options.above);
-  check_share("concentration", "keep", options.keep);
+  check_ranges(method_ranges(), "reset rule concentration", options);
 }
 
 bool ConcentrationReset::is_due(const StepRecord&, const at::Tensor& logits) {
