@@ -242,29 +242,19 @@ def test_in_the_shadow_the_source_answers() -> None:
 
 
 def test_the_guard_stops_and_goes_back() -> None:
-    fast = "adam:rate=0.5"
-    with gala.Adapter(
-        small_net(),
-        loss="entropy",
-        select="all",
-        optim=fast,
-        norm="batch",
-        guard="stop:horizon=8,every=1",
-    ) as adapter:
-        for images in batches(6):
-            adapter(images)
-        assert adapter.stopped
-    with gala.Adapter(
-        small_net(),
-        loss="entropy",
-        select="all",
-        optim=fast,
-        norm="batch",
-        guard="rollback:horizon=8,every=1",
-    ) as adapter:
-        for images in batches(6):
-            adapter(images)
-        assert adapter.totals.rollbacks > 0
+    for guard in ("stop", "rollback"):
+        with gala.Adapter(
+            small_net(),
+            loss="entropy",
+            select="all",
+            optim="adam:rate=0.5",
+            norm="batch",
+            guard=f"{guard}:horizon=8,every=1",
+        ) as adapter:
+            for images in batches(6):
+                adapter(images)
+            assert adapter.stopped == (guard == "stop")
+            assert (adapter.totals.rollbacks > 0) == (guard == "rollback")
 
 
 def test_a_broken_image_is_nobodys_answer_and_spoils_no_other() -> None:
