@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <numeric>
 
 #include "cli/text.h"
+#include "gala/protocol/metrics.h"
 
 namespace gala {
 namespace {
@@ -26,7 +28,14 @@ void print_scores(const Stream& stream, const Scores& scores) {
   std::cout << format_table(rows) << '\n';
 }
 
-/// The layers that moved most often, then farthest.
+/// How many updates a layer took, a scaled one counted by its weight.
+std::string update_count(double weight) {
+  constexpr double kWhole = 1000;
+  return std::abs(weight) < kWhole ? fmt::format("{:.4g}", weight)
+                                   : with_commas(std::llround(weight));
+}
+
+/// The layers that took most updates, then those that went farthest.
 void print_layers(const Adapter& adapter) {
   const AdapterTotals& totals = adapter.totals();
   std::vector<std::size_t> order;
@@ -38,21 +47,21 @@ void print_layers(const Adapter& adapter) {
     return;
   }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(totals.chosen[a], totals.path[a]) >
-           std::pair(totals.chosen[b], totals.path[b]);
+    return std::pair(totals.weight[a], totals.path[a]) >
+           std::pair(totals.weight[b], totals.path[b]);
   });
   const std::vector<double> net = adapter.net_displacement();
   Rows rows = {{"layer", "moved", "net", "path"}};
   constexpr std::size_t kShown = 8;
   for (std::size_t i = 0; i < std::min(kShown, order.size()); ++i) {
     const std::size_t l = order[i];
-    rows.push_back({adapter.layers()[l].name, with_commas(totals.chosen[l]),
+    rows.push_back({adapter.layers()[l].name, update_count(totals.weight[l]),
                     fmt::format("{:.4g}", net[l]), fmt::format("{:.4g}", totals.path[l])});
   }
   std::cout << '\n' << format_table(rows);
   if (order.size() > kShown) std::cout << fmt::format("and {} more\n", order.size() - kShown);
-  std::cout << "(moved: steps by the whole update; net: distance from the source; path: distance "
-               "covered)\n";
+  std::cout << "(moved: updates taken, a scaled one counted by its weight; net: distance from the "
+               "source; path: distance covered)\n";
 }
 
 }  // namespace
@@ -149,10 +158,9 @@ void print_profile(const AnswerTimes& times, std::vector<double> answers, bool o
   std::cout << '\n' << format_table(rows);
   if (answers.empty()) return;
   // The first ones of a stream wait for what is found out once: a mean would be theirs.
-  const auto middle = answers.begin() + std::ssize(answers) / 2;
-  std::nth_element(answers.begin(), middle, answers.end());
+  std::sort(answers.begin(), answers.end());
   std::cout << fmt::format("\na batch in the median {:.3f} milliseconds, loading left out\n",
-                           *middle);
+                           quantile(answers, 0.5));
 }
 
 }  // namespace gala

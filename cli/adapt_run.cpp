@@ -8,13 +8,10 @@
 #include <iostream>
 #include <iterator>
 
+#include "cli/adapt_files.h"
 #include "cli/adapt_report.h"
 #include "cli/adapted_weights.h"
 #include "cli/command.h"
-#include "cli/command_files.h"
-#include "cli/failures.h"
-#include "cli/line_file.h"
-#include "cli/prediction_file.h"
 #include "cli/scores.h"
 #include "cli/text.h"
 #include "gala/adapt/answer_loop.h"
@@ -42,18 +39,14 @@ class AdaptRun {
                                            std::vector<std::string>& warnings);
   void resume();
   void take_up(const State& state);
-  void open_files(const State& state);
   void start() const;
-  void check_files() const;
   std::string data_of_state() const;
   void save();
-  void flush(Failures& failures);
   std::optional<Batch> next_batch(Loader& loader);
   void report_values(const FloatRange& range);
   void report_stop(std::int64_t batches, bool saved);
   void finish(const Loader& loader, Failures& failures);
   void take_in(const Answered& answered);
-  void write_steps(const Answered& answered);
   bool go_on(const Answered& answered, const Loader& loader, Failures& failures);
   void report_health(const HealthEvent& event);
   void report_unanswered(const Batch& batch, const Answer& answer);
@@ -66,8 +59,7 @@ class AdaptRun {
   std::vector<BatchSpan> batches_;
   Adapter adapter_;
   Scores scores_;
-  LineFile trace_, events_;
-  PredictionFile predictions_;
+  AdaptFiles files_;
   std::int64_t next_position_ = 0;  ///< in the stream
   std::int32_t segment_ = 0;
   RunCounts counts_;
@@ -99,7 +91,7 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
                 .source_images =
                     open_source_images(flags.method.source_data, *model_, flags.batch_size)}),
       scores_(stream_.segments.size()),
-      predictions_(source_, stream_),
+      files_(flags, source_, stream_),
       values_(model_->preprocessing()) {
   check_classes(source_, *model_);
   for (std::string& note : source_.notes()) warnings_.push_back(std::move(note));
@@ -109,7 +101,7 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
   if (Spec::parse(flags.method.select).name == "gala") {
     counts_.rotation.emplace(adapter_.layers().size());
   }
-  check_files();
+  check_files(flags, *model_, source_);
   if (flags.method.episodic && flags.method.inner_steps == 1 &&
       Spec::parse(flags.method.select).name == "gala") {
     warnings_.push_back(
@@ -125,29 +117,12 @@ std::unique_ptr<Model> AdaptRun::open_model(const AdaptFlags& flags,
   return flags.model.open(warnings, flags.batch_size);
 }
 
-void AdaptRun::check_files() const {
-  CommandFiles files;
-  files.reads("--weights", flags_.model.weights);
-  if (const std::string* path = model_->spec().find("path")) files.reads("--model path", *path);
-  files.reads("--resume", flags_.resume);
-  files.reads_data("--data", source_.spec);
-  if (!flags_.method.source_data.empty()) {
-    files.reads_data("--source-data", Spec::parse(flags_.method.source_data));
-  }
-  files.writes("--trace", flags_.trace);
-  files.writes("--predictions", flags_.predictions);
-  files.writes("--save-weights", flags_.save_weights);
-  files.writes("--save-state", flags_.save_state, /*instead_of=*/"--resume");
-  files.writes("--events", flags_.events);
-  files.check();
-}
-
 void AdaptRun::resume() {
   State state;
   if (!flags_.resume.empty()) state = read_state(flags_.resume);
   try {
     if (!flags_.resume.empty()) take_up(state);
-    open_files(state);
+    files_.open(state.values.value("files", nlohmann::json::object()));
   } catch (const std::exception& problem) {
     if (flags_.resume.empty()) throw;
     fail<ConfigError>("--resume {}: {}", flags_.resume, first_line(in_words(problem)));
@@ -187,25 +162,6 @@ void AdaptRun::take_up(const State& state) {
   if (counts_.rotation) counts_.rotation->load(run.at("rotation"));
 }
 
-void AdaptRun::open_files(const State& state) {
-  const nlohmann::json files = state.values.value("files", nlohmann::json::object());
-  const auto open = [&](LineFile& file, const std::string& path, const char* name) {
-    if (path.empty()) return;
-    files.contains(name) ? file.reopen(path, files[name]) : file.open(path);
-  };
-  open(trace_, flags_.trace, "trace");
-  open(predictions_.lines(), flags_.predictions, "predictions");
-  open(events_, flags_.events, "events");
-  predictions_.begin();
-}
-
-/// Once a batch: a program that is killed has written what it answered.
-void AdaptRun::flush(Failures& failures) {
-  for (LineFile* file : {&trace_, &predictions_.lines(), &events_}) {
-    failures.attempt([&] { file->flush(); });
-  }
-}
-
 void AdaptRun::save() {
   State state = adapter_.save();
   state.values["run"] = {{"data", data_of_state()},
@@ -220,14 +176,12 @@ void AdaptRun::save() {
                          {"unreadable", counts_.unreadable},
                          {"first_unreadable", counts_.first_unreadable}};
   if (counts_.rotation) state.values["run"]["rotation"] = counts_.rotation->save();
-  state.values["files"] = {{"trace", trace_.position()},
-                           {"predictions", predictions_.lines().position()},
-                           {"events", events_.position()}};
+  state.values["files"] = files_.positions();
   write_state(flags_.save_state, state);
 }
 
 void AdaptRun::report_health(const HealthEvent& event) {
-  if (events_.is_open()) events_.write(event.to_json().dump());
+  files_.write(event);
   if (!event.collapsed) return;
   // One line when it begins, and one for each of the first rollbacks: more would drown everything
   // else.
@@ -238,19 +192,6 @@ void AdaptRun::report_health(const HealthEvent& event) {
   std::string line = collapse_line(event);
   if (said > 1 && counts_.collapses == said) line += " (further ones are only counted)";
   warn(line, flags_.quiet);
-}
-
-void AdaptRun::write_steps(const Answered& answered) {
-  if (!trace_.is_open()) return;
-  for (const StepRecord& step : answered.answer.steps) {
-    nlohmann::ordered_json line = to_json(step, adapter_.layers(), /*with_time=*/false);
-    if (source_.classes() > 0) {
-      line["correct"] = answered.tally.right;
-      line["images"] = answered.tally.counted;
-    }
-    if (!flags_.deterministic) line["milliseconds"] = step.times.total();
-    trace_.write(line.dump());
-  }
 }
 
 /// The first time an image has no finite answer, not even of the source model.
@@ -286,8 +227,7 @@ void AdaptRun::take_in(const Answered& answered) {
   for (const StepRecord& step : answer.steps) {
     if (counts_.rotation) counts_.rotation->take(step);
   }
-  write_steps(answered);
-  predictions_.write(batch, answer);
+  files_.write(answered, adapter_.layers());
   report_unanswered(batch, answer);
   if (answer.health) report_health(*answer.health);
 }
@@ -346,7 +286,7 @@ std::optional<Batch> AdaptRun::next_batch(Loader& loader) {
 bool AdaptRun::go_on(const Answered& answered, const Loader& loader, Failures& failures) {
   take_in(answered);
   ++answered_now_;
-  flush(failures);
+  files_.flush(failures);
   const std::vector<std::string>& skipped = loader.skipped();
   counts_.unreadable = unreadable_before_ + std::ssize(skipped);
   if (counts_.first_unreadable.empty() && !skipped.empty()) counts_.first_unreadable = skipped[0];
@@ -396,7 +336,7 @@ void AdaptRun::finish(const Loader& loader, Failures& failures) {
          flags_.quiet);
   }
   // What can be saved is saved, and what is known is said, before a full disk ends the run.
-  if (!failures.any()) flush(failures);
+  if (!failures.any()) files_.flush(failures);
   if (!flags_.save_state.empty()) failures.attempt([&] { save(); });
   if (!flags_.save_weights.empty()) {
     failures.attempt([&] { save_adapted_weights(*model_, flags_.save_weights); });

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from make_exported_fixtures import CLASSES, SqueezeExcite, ViTBlock, entropy
+from exported_networks import CLASSES, SqueezeExcite, ViTBlock
+from make_exported_fixtures import entropy
 
 SIZE = 16
 

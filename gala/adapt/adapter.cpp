@@ -285,6 +285,7 @@ void Adapter::count(const StepRecord& record) {
   totals_.skipped += record.skipped();
   for (std::size_t l = 0; l < record.layers.size(); ++l) {
     totals_.chosen[l] += record.layers[l].weight == 1;
+    totals_.weight[l] += record.layers[l].weight;
     const double way = std::abs(record.layers[l].weight) * record.layers[l].update_norm;
     totals_.path[l] += way;
     travelled_[l] += way;
@@ -303,6 +304,7 @@ void Adapter::reset() {
   healthy_ = source_;
   totals_ = {};
   totals_.chosen.assign(layers().size(), 0);
+  totals_.weight.assign(layers().size(), 0.0);
   totals_.path.assign(layers().size(), 0.0);
   stopped_ = false;
 }

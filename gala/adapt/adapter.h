@@ -55,7 +55,8 @@ struct AdapterTotals {
       0;                        ///< answers of the source model, the adapted one's not being finite
   std::int64_t unanswered = 0;  ///< images without a finite answer
   std::vector<std::int64_t> chosen;  ///< by layer: steps at which it moved by its whole update
-  std::vector<double> path;          ///< by layer: Σ |applied update|
+  std::vector<double> weight;  ///< by layer: Σ weights, the shares of its updates that were applied
+  std::vector<double> path;    ///< by layer: Σ |applied update|
 };
 
 /// Adapts a classifier to the batches it answers.

@@ -12,7 +12,7 @@
 namespace gala {
 namespace {
 
-constexpr int kVersion = 5;
+constexpr int kVersion = 6;
 
 const at::Tensor& tensor_of(const State& state, const std::string& name, at::IntArrayRef sizes) {
   const auto found = state.tensors.find(name);
@@ -74,12 +74,17 @@ State Adapter::save() const {
   if (keeps_healthy()) state.values["healthy_travelled"] = healthy_.travelled;
   state.values["guard"] = guard_.save();
   state.values["stopped"] = stopped_;
-  state.values["totals"] = {
-      {"batches", totals_.batches},         {"steps", totals_.steps},
-      {"refused", totals_.refused},         {"skipped", totals_.skipped},
-      {"rollbacks", totals_.rollbacks},     {"resets", totals_.resets},
-      {"from_source", totals_.from_source}, {"unanswered", totals_.unanswered},
-      {"chosen", totals_.chosen},           {"path", totals_.path}};
+  state.values["totals"] = {{"batches", totals_.batches},
+                            {"steps", totals_.steps},
+                            {"refused", totals_.refused},
+                            {"skipped", totals_.skipped},
+                            {"rollbacks", totals_.rollbacks},
+                            {"resets", totals_.resets},
+                            {"from_source", totals_.from_source},
+                            {"unanswered", totals_.unanswered},
+                            {"chosen", totals_.chosen},
+                            {"weight", totals_.weight},
+                            {"path", totals_.path}};
   return state;
 }
 
@@ -151,9 +156,10 @@ void Adapter::put_in(const State& state) {
              .from_source = totals.at("from_source"),
              .unanswered = totals.at("unanswered"),
              .chosen = totals.at("chosen"),
+             .weight = totals.at("weight"),
              .path = totals.at("path")};
-  if (totals_.chosen.size() != layers().size() || totals_.path.size() != layers().size() ||
-      travelled_.size() != layers().size() ||
+  if (totals_.chosen.size() != layers().size() || totals_.weight.size() != layers().size() ||
+      totals_.path.size() != layers().size() || travelled_.size() != layers().size() ||
       (keeps_healthy() && healthy_.travelled.size() != layers().size())) {
     fail("the totals are of another number of layers");
   }

@@ -1,17 +1,10 @@
 #include "gala/adapt/fit.h"
 
 #include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 namespace {
-
-void check_numbers(const MethodOptions& options) {
-  for (const auto& [name, value] :
-       {std::pair{"inner_steps", options.inner_steps}, {"adapt_every", options.adapt_every}}) {
-    if (value < 1) fail<ConfigError>("{} must be at least 1, not {}", name, value);
-  }
-  if (options.seed < 0) fail<ConfigError>("seed must be at least 0, not {}", options.seed);
-}
 
 void check_store(const MethodOptions& options, const MethodParts& parts) {
   if (parts.samples && parts.samples->wants_ages() &&
@@ -124,7 +117,7 @@ void check_teacher(const MethodOptions& options, const MethodParts& parts, const
 
 Fit fit(Model& model, const MethodOptions& options, const MethodParts& parts,
         bool has_source_images) {
-  check_numbers(options);
+  check_ranges(method_ranges(), "", options);
   check_store(options, parts);
   Selector& selector = *parts.selector;
   if (!selector.idle()) {

@@ -62,23 +62,4 @@ double Random::normal() {
   }
 }
 
-std::int64_t Random::poisson(double mean) {
-  std::int64_t total = 0;
-  while (mean > 0) {
-    // A Poisson variable of mean a + b is the sum of two independent ones; small pieces keep
-    // exp(-piece) far from underflow.
-    const double piece = mean < 32 ? mean : 32;
-    mean -= piece;
-    double probability = std::exp(-piece), cumulative = probability;
-    const double draw = uniform();
-    std::int64_t count = 0;
-    while (draw >= cumulative && count < 1000) {
-      probability *= piece / static_cast<double>(++count);
-      cumulative += probability;
-    }
-    total += count;
-  }
-  return total;
-}
-
 }  // namespace gala

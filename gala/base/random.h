@@ -26,8 +26,6 @@ class Random {
   std::uint64_t below(std::uint64_t bound);
   /// Standard normal (Marsaglia's polar method; nothing is kept between calls).
   double normal();
-  /// Poisson; exact for every mean (by inversion in pieces of at most 32).
-  std::int64_t poisson(double mean);
 
   /// Every order is as likely as any other.
   template <class Values>

@@ -5,15 +5,13 @@
 
 #include <cmath>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 CertainRule::CertainRule(const Options& options) : options_(options) {
-  if (!(options.margin > 0)) {
-    fail<ConfigError>("sample rule certain: margin must be above 0, not {}", options.margin);
-  }
+  check_ranges(loss_ranges(), "sample rule certain", options);
 }
 
 at::Tensor CertainRule::weigh(const SampleInput& input) {

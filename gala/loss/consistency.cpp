@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
@@ -15,13 +15,7 @@ at::Tensor compare(const at::Tensor& p_logits, const at::Tensor& q_logits, Compa
 }
 
 ConsistencyLoss::ConsistencyLoss(const Options& options) : options_(options) {
-  if (!(options.weight >= 0)) {
-    fail<ConfigError>("loss consistency: weight must not be negative, not {}", options.weight);
-  }
-  if (!(options.per_class >= 0)) {
-    fail<ConfigError>("loss consistency: per_class must not be negative, not {}",
-                      options.per_class);
-  }
+  check_ranges(loss_ranges(), "loss consistency", options);
 }
 
 LossTerms ConsistencyLoss::evaluate(const LossInput& input) const {

@@ -5,25 +5,25 @@
 
 #include <cmath>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 DeyoRule::DeyoRule(const Options& options) : options_(options) {
-  if (!(options.margin > 0)) {
-    fail<ConfigError>("sample rule deyo: margin must be above 0, not {}", options.margin);
-  }
-  if (!(options.drop >= -1 && options.drop < 1)) {
-    fail<ConfigError>("sample rule deyo: drop must lie in [-1, 1), not {}", options.drop);
-  }
+  check_ranges(loss_ranges(), "sample rule deyo", options);
+}
+
+/// [N], 1 for images whose entropy is small enough.
+at::Tensor DeyoRule::sure(const at::Tensor& entropy, const SampleInput& input) const {
+  const auto classes = static_cast<double>(input.output.logits.size(1));
+  const double margin = options_.margin * std::log(classes);
+  return only_allowed(entropy.lt(margin).to(entropy.scalar_type()), input);
 }
 
 at::Tensor DeyoRule::wants(const SampleInput& input) const {
   const c10::NoGradGuard no_grad;
-  const at::Tensor logits = input.output.logits.detach();
-  const double margin = options_.margin * std::log(static_cast<double>(logits.size(1)));
-  return only_allowed(entropies(logits).lt(margin).to(logits.scalar_type()), input);
+  return sure(entropies(input.output.logits.detach()), input);
 }
 
 at::Tensor DeyoRule::weigh(const SampleInput& input) {
@@ -35,9 +35,9 @@ at::Tensor DeyoRule::weigh(const SampleInput& input) {
   const at::Tensor shuffled = at::softmax(input.again->logits.detach(), 1);
   const at::Tensor label = p.argmax(1, /*keepdim=*/true);
   const at::Tensor fall = (p.gather(1, label) - shuffled.gather(1, label)).squeeze(1);
-  const at::Tensor kept =
-      fall.gt(options_.drop).to(logits.scalar_type()) * of_rows(wants(input)).ne(0);
   const at::Tensor entropy = entropies(logits);
+  const at::Tensor kept =
+      fall.gt(options_.drop).to(logits.scalar_type()) * of_rows(sure(entropy, input)).ne(0);
   const at::Tensor weight =
       (options_.weight_margin * classes - of_rows(entropy)).exp() + fall.exp();
   const at::Tensor scale = static_cast<double>(logits.size(0)) / kept.sum().clamp_min(1);

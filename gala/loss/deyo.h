@@ -28,6 +28,8 @@ class DeyoRule : public SampleRule {
   bool looks_again() const override { return true; }
 
  private:
+  at::Tensor sure(const at::Tensor& entropy, const SampleInput& input) const;
+
   Options options_;
 };
 

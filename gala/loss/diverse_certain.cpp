@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
@@ -20,13 +20,7 @@ at::Tensor stretched(const at::Tensor& values) {
 
 DiverseCertainRule::DiverseCertainRule(const Options& options)
     : options_(options), seen_(options.keep, /*even=*/true) {
-  if (!(options.sharpness >= 0)) {
-    fail<ConfigError>("sample rule diverse_certain: sharpness must not be negative, not {}",
-                      options.sharpness);
-  }
-  if (!(options.keep >= 0 && options.keep <= 1)) {
-    fail<ConfigError>("sample rule diverse_certain: keep must lie in [0, 1], not {}", options.keep);
-  }
+  check_ranges(loss_ranges(), "sample rule diverse_certain", options);
 }
 
 at::Tensor DiverseCertainRule::weigh(const SampleInput& input) {

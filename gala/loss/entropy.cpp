@@ -2,15 +2,13 @@
 
 #include <ATen/ATen.h>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 EntropyLoss::EntropyLoss(const Options& options) : options_(options) {
-  if (!(options.below >= 0)) {
-    fail<ConfigError>("loss entropy: below must not be negative, not {}", options.below);
-  }
+  check_ranges(loss_ranges(), "loss entropy", options);
 }
 
 LossTerms EntropyLoss::evaluate(const LossInput& input) const {

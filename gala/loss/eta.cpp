@@ -5,18 +5,13 @@
 
 #include <cmath>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 EtaRule::EtaRule(const Options& options) : options_(options) {
-  if (!(options.margin > 0)) {
-    fail<ConfigError>("sample rule eta: margin must be above 0, not {}", options.margin);
-  }
-  if (!(options.redundancy > 0)) {
-    fail<ConfigError>("sample rule eta: redundancy must be above 0, not {}", options.redundancy);
-  }
+  check_ranges(loss_ranges(), "sample rule eta", options);
 }
 
 at::Tensor EtaRule::weigh(const SampleInput& input) {

@@ -2,16 +2,14 @@
 
 #include <ATen/ATen.h>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 GeneralisedCrossEntropyLoss::GeneralisedCrossEntropyLoss(const Options& options)
     : options_(options) {
-  if (!(options.q > 0 && options.q <= 1)) {
-    fail<ConfigError>("loss generalised_cross_entropy: q must lie in (0, 1], not {}", options.q);
-  }
+  check_ranges(loss_ranges(), "loss generalised_cross_entropy", options);
 }
 
 LossTerms GeneralisedCrossEntropyLoss::evaluate(const LossInput& input) const {

@@ -2,16 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 InformationMaximisationLoss::InformationMaximisationLoss(const Options& options)
     : options_(options) {
-  if (!(options.epsilon > 0)) {
-    fail<ConfigError>("loss information_maximisation: epsilon must be above 0, not {}",
-                      options.epsilon);
-  }
+  check_ranges(loss_ranges(), "loss information_maximisation", options);
 }
 
 LossTerms InformationMaximisationLoss::evaluate(const LossInput& input) const {

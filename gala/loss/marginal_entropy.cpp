@@ -4,15 +4,13 @@
 
 #include <cmath>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 MarginalEntropyLoss::MarginalEntropyLoss(const Options& options) : options_(options) {
-  if (options.looks < 1 || options.looks > 256) {
-    fail<ConfigError>("loss marginal_entropy: looks must lie in 1 .. 256, not {}", options.looks);
-  }
+  check_ranges(loss_ranges(), "loss marginal_entropy", options);
 }
 
 LossTerms MarginalEntropyLoss::evaluate(const LossInput& input) const {

@@ -1,11 +1,12 @@
 #include "gala/loss/pseudo_label.h"
 
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 PseudoLabelLoss::PseudoLabelLoss(const Options& options) : options_(options) {
-  check_confidence("pseudo_label", options.beta);
+  check_ranges(loss_ranges(), "loss pseudo_label", options);
 }
 
 LossTerms PseudoLabelLoss::evaluate(const LossInput& input) const {

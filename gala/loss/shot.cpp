@@ -2,15 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 ShotLoss::ShotLoss(const Options& options) : options_(options) {
-  check_confidence("shot", options.beta);
-  if (!(options.theta >= 0)) {
-    fail<ConfigError>("loss shot: theta must not be negative, not {}", options.theta);
-  }
+  check_ranges(loss_ranges(), "loss shot", options);
 }
 
 LossTerms ShotLoss::evaluate(const LossInput& input) const {

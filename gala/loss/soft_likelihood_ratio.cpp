@@ -2,15 +2,13 @@
 
 #include <ATen/ATen.h>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 SoftLikelihoodRatioLoss::SoftLikelihoodRatioLoss(const Options& options) : options_(options) {
-  if (!(options.clip > 0 && options.clip < 1)) {
-    fail<ConfigError>("loss soft_likelihood_ratio: clip must lie in (0, 1), not {}", options.clip);
-  }
+  check_ranges(loss_ranges(), "loss soft_likelihood_ratio", options);
 }
 
 LossTerms SoftLikelihoodRatioLoss::evaluate(const LossInput& input) const {

@@ -2,16 +2,13 @@
 
 #include <ATen/ATen.h>
 
-#include "gala/base/error.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/terms.h"
 
 namespace gala {
 
 SourceCrossEntropyLoss::SourceCrossEntropyLoss(const Options& options) : options_(options) {
-  if (!(options.weight >= 0)) {
-    fail<ConfigError>("loss source_cross_entropy: weight must not be negative, not {}",
-                      options.weight);
-  }
+  check_ranges(loss_ranges(), "loss source_cross_entropy", options);
 }
 
 LossTerms SourceCrossEntropyLoss::evaluate(const LossInput& input) const {

@@ -44,10 +44,4 @@ LossTerms confident_cross_entropy(const at::Tensor& logits, double beta,
   return {value, count.detach()};
 }
 
-void check_confidence(std::string_view loss, double beta) {
-  if (!(beta >= 0 && beta <= 1)) {
-    fail<ConfigError>("loss {}: beta must lie in [0, 1], not {}", loss, beta);
-  }
-}
-
 }  // namespace gala

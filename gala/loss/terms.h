@@ -33,7 +33,4 @@ at::Tensor negative_diversity(const at::Tensor& logits, double epsilon,
 LossTerms confident_cross_entropy(const at::Tensor& logits, double beta,
                                   const at::Tensor& weights = {});
 
-/// Throws ConfigError unless beta is in [0, 1].
-void check_confidence(std::string_view loss, double beta);
-
 }  // namespace gala

@@ -7,17 +7,12 @@
 #include <cmath>
 
 #include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 
 BalancedStore::BalancedStore(const Options& options) : options_(options) {
-  constexpr std::int64_t kMost = 65536;
-  if (options.size < 2 || options.size > kMost) {
-    fail<ConfigError>("store balanced: size must lie in 2 .. {}, not {}", kMost, options.size);
-  }
-  if (options.every < 0) {
-    fail<ConfigError>("store balanced: every must not be negative, not {}", options.every);
-  }
+  check_ranges(method_ranges(), "store balanced", options);
 }
 
 void BalancedStore::attach(at::Device device, std::int64_t classes) {
@@ -58,28 +53,50 @@ void BalancedStore::take(const at::Tensor& images, const at::Tensor& logits, con
   const at::Tensor p = at::softmax(logits.to(at::kFloat), 1);
   const at::Tensor uncertainty = -(p * (p + 1e-6).log()).sum(1);  // as published
   const at::Tensor labels = logits.argmax(1);
+  const float* unsure = uncertainty.const_data_ptr<float>();
+  const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
+  Arrivals arrivals;
   for (std::int64_t i = 0; i < images.size(0); ++i) {
-    if (const auto unsure = static_cast<double>(uncertainty[i].item<float>());
-        std::isfinite(unsure)) {
+    if (std::isfinite(unsure[i])) {
       make_places(images.sizes().slice(1));
-      add(images[i], static_cast<std::size_t>(labels[i].item<std::int64_t>()), unsure);
+      const auto place = add(static_cast<std::size_t>(label[i]), static_cast<double>(unsure[i]));
+      if (place) arrivals[*place] = i;
     }
     ++seen_;
-    if (options_.every > 0 && seen_ % options_.every == 0) make_step(step);
+    if (options_.every > 0 && seen_ % options_.every == 0) {
+      put(images, arrivals);
+      make_step(step);
+    }
   }
+  put(images, arrivals);
   if (options_.every == 0) make_step(step);
 }
 
-void BalancedStore::add(const at::Tensor& image, std::size_t label, double uncertainty) {
+/// Takes in an image that is still to be put there: its place, or nothing where it stays out.
+std::optional<std::int64_t> BalancedStore::add(std::size_t label, double uncertainty) {
+  std::optional<std::int64_t> place;
   if (make_room(label, score(uncertainty, 0))) {
-    const std::int64_t place = free_.back();
+    place = free_.back();
     free_.pop_back();
-    images_[place].copy_(image);
-    classes_[label].push_back({place, uncertainty, 0});
+    classes_[label].push_back({*place, uncertainty, 0});
   }
   for (auto& items : classes_) {
     for (Item& item : items) ++item.age;
   }
+  return place;
+}
+
+/// All at once: image by image would be a small copy on the device for each.
+void BalancedStore::put(const at::Tensor& images, Arrivals& arrivals) {
+  if (arrivals.empty()) return;
+  std::vector<std::int64_t> places, rows;
+  for (const auto& [place, row] : arrivals) {
+    places.push_back(place);
+    rows.push_back(row);
+  }
+  const at::Tensor arrived = images.index_select(0, at::tensor(rows).to(images.device()));
+  images_.index_copy_(0, at::tensor(places).to(device_), arrived.to(images_.options()));
+  arrivals.clear();
 }
 
 double BalancedStore::score(double uncertainty, std::int64_t age) const {
@@ -179,14 +196,16 @@ void BalancedStore::remember(StateArchive& archive) {
   kept = at::zeros(shape, ages_.options());
   archive.tensor("store_images", kept);
   make_places(kept.sizes().slice(1));
+  Arrivals arrivals;
   for (std::size_t i = 0; i < size; ++i) {
     const auto label = static_cast<std::size_t>(labels[i]);
     if (label >= classes_.size()) fail("the state keeps an image of class {}", labels[i]);
     const std::int64_t place = free_.back();
     free_.pop_back();
-    images_[place].copy_(kept[static_cast<std::int64_t>(i)]);
+    arrivals[place] = static_cast<std::int64_t>(i);
     classes_[label].push_back({place, uncertainties[i], ages[i]});
   }
+  put(kept, arrivals);
 }
 
 }  // namespace gala

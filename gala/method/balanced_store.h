@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "gala/method/store.h"
@@ -43,10 +45,14 @@ class BalancedStore : public Store {
     std::int64_t age;
   };
 
+  /// Rows of images by the place that they are to have.
+  using Arrivals = std::map<std::int64_t, std::int64_t>;
+
   double score(double uncertainty, std::int64_t age) const;
   bool make_room(std::size_t label, double score);
   bool remove_worst(const std::vector<std::size_t>& classes, double score);
-  void add(const at::Tensor& image, std::size_t label, double uncertainty);
+  std::optional<std::int64_t> add(std::size_t label, double uncertainty);
+  void put(const at::Tensor& images, Arrivals& arrivals);
   void make_step(const Step& step);
   std::int64_t count() const;
   void make_places(at::IntArrayRef image_sizes);

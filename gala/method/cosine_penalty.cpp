@@ -3,14 +3,12 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 
 CosinePenalty::CosinePenalty(const Options& options) : options_(options) {
-  if (!(options.weight >= 0)) {
-    fail<ConfigError>("penalty cosine: weight must not be negative, not {}", options.weight);
-  }
+  check_ranges(method_ranges(), "penalty cosine", options);
 }
 
 void CosinePenalty::learn(Model&, const ParameterArena& parameters, const SourceImages&) {

@@ -4,6 +4,7 @@
 #include <c10/core/GradMode.h>
 
 #include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 namespace {
@@ -27,9 +28,7 @@ at::Tensor sound_features(const Output& output) {
 }  // namespace
 
 FeatureDrift::FeatureDrift(const Options& options) : options_(options) {
-  if (!(options.keep >= 0 && options.keep <= 1)) {
-    fail<ConfigError>("drift features: keep must lie in [0, 1], not {}", options.keep);
-  }
+  check_ranges(method_ranges(), "drift features", options);
 }
 
 void FeatureDrift::learn(Model& model, const SourceImages& images) {

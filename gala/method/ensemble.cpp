@@ -2,14 +2,12 @@
 
 #include <ATen/ATen.h>
 
-#include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 
 EnsembleAfterStep::EnsembleAfterStep(const Options& options) : options_(options) {
-  if (!(options.source >= 0 && options.source <= 1)) {
-    fail<ConfigError>("after step ensemble: source must lie in [0, 1], not {}", options.source);
-  }
+  check_ranges(method_ranges(), "after step ensemble", options);
 }
 
 void EnsembleAfterStep::after(const StepView& view, const StepRecord&) {

@@ -6,18 +6,14 @@
 #include <algorithm>
 
 #include "gala/base/error.h"
+#include "gala/method/ranges.h"
 #include "gala/tensor/torch_workspace.h"
 
 namespace gala {
 
-DistancePenalty::DistancePenalty(double weight, std::string_view name) : weight_(weight) {
-  if (!(weight >= 0)) {
-    fail<ConfigError>("penalty {}: weight must not be negative, not {}", name, weight);
-  }
+DistancePenalty::DistancePenalty(const Options& options) : DistancePenalty(options.weight) {
+  check_ranges(method_ranges(), "penalty distance", options);
 }
-
-DistancePenalty::DistancePenalty(const Options& options)
-    : DistancePenalty(options.weight, "distance") {}
 
 void DistancePenalty::learn(Model&, const ParameterArena& parameters, const SourceImages&) {
   source_ = parameters.values().clone();
@@ -36,10 +32,8 @@ void DistancePenalty::add(const ParameterArena& parameters, Gradients& gradients
 }
 
 FisherPenalty::FisherPenalty(const Options& options)
-    : DistancePenalty(options.weight, "fisher"), options_(options) {
-  if (options.images < 0) {
-    fail<ConfigError>("penalty fisher: images must not be negative, not {}", options.images);
-  }
+    : DistancePenalty(options.weight), options_(options) {
+  check_ranges(method_ranges(), "penalty fisher", options);
 }
 
 void FisherPenalty::learn(Model& model, const ParameterArena& parameters,

@@ -20,7 +20,7 @@ class DistancePenalty : public Penalty {
   void add(const ParameterArena& parameters, Gradients& gradients) const override;
 
  protected:
-  DistancePenalty(double weight, std::string_view name);
+  explicit DistancePenalty(double weight) : weight_(weight) {}
   /// By number: how much it is held back, [values]; undefined: all alike.
   at::Tensor importance_;
   at::Tensor source_;  ///< θ₀

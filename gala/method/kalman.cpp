@@ -4,18 +4,13 @@
 
 #include <algorithm>
 
-#include "gala/base/error.h"
+#include "gala/method/ranges.h"
 #include "gala/tensor/torch_workspace.h"
 
 namespace gala {
 
 KalmanAfterStep::KalmanAfterStep(const Options& options) : options_(options) {
-  for (const auto& [name, value] :
-       {std::pair{"alpha", options.alpha}, {"gamma", options.gamma}, {"noise", options.noise}}) {
-    if (!(value >= 0 && value <= 1)) {
-      fail<ConfigError>("after step kalman: {} must lie in [0, 1], not {}", name, value);
-    }
-  }
+  check_ranges(method_ranges(), "after step kalman", options);
 }
 
 void KalmanAfterStep::after(const StepView& view, const StepRecord&) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 namespace {
@@ -23,10 +23,7 @@ at::Tensor affinity(const at::Tensor& features, std::int64_t neighbours) {
 }  // namespace
 
 LameReadout::LameReadout(const Options& options) : options_(options) {
-  for (const auto& [name, value] :
-       {std::pair{"neighbours", options.neighbours}, {"steps", options.steps}}) {
-    if (value < 1) fail<ConfigError>("readout lame: {} must be at least 1, not {}", name, value);
-  }
+  check_ranges(method_ranges(), "readout lame", options);
 }
 
 at::Tensor LameReadout::correct(const Output& output) {

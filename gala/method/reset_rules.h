@@ -26,6 +26,22 @@ class EveryReset : public ResetRule {
   std::int64_t steps_ = 0;  ///< since the last reset
 };
 
+/// A moving mean of numbers, which begins with the first one.
+class MovingMean {
+ public:
+  /// `keep`: the share of it that stays where a number comes.
+  explicit MovingMean(double keep) : keep_(keep) {}
+
+  /// Takes a number in and returns the mean.
+  double take(double value);
+  void reset() { mean_.reset(); }
+  void remember(StateArchive& archive, const char* name);
+
+ private:
+  double keep_;
+  std::optional<double> mean_;
+};
+
 /// When the moving mean of the loss falls below a bound (Niu et al. 2023, SAR: the entropy at its second
 /// pass): the network is sure of everything.
 class LossReset : public ResetRule {
@@ -42,11 +58,11 @@ class LossReset : public ResetRule {
   explicit LossReset(const Options& options);
   bool is_due(const StepRecord& record, const at::Tensor& logits) override;
   void reset() override { mean_.reset(); }
-  void remember(StateArchive& archive) override;
+  void remember(StateArchive& archive) override { mean_.remember(archive, "reset_loss_mean"); }
 
  private:
   Options options_;
-  std::optional<double> mean_;
+  MovingMean mean_;
 };
 
 /// When the answers keep to few classes: the moving mean of 1 - H(p̄) / ln C, with p̄ the mean answer of a
@@ -66,11 +82,13 @@ class ConcentrationReset : public ResetRule {
   explicit ConcentrationReset(const Options& options);
   bool is_due(const StepRecord& record, const at::Tensor& logits) override;
   void reset() override { mean_.reset(); }
-  void remember(StateArchive& archive) override;
+  void remember(StateArchive& archive) override {
+    mean_.remember(archive, "reset_concentration_mean");
+  }
 
  private:
   Options options_;
-  std::optional<double> mean_;
+  MovingMean mean_;
 };
 
 }  // namespace gala

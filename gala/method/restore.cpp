@@ -2,15 +2,13 @@
 
 #include <ATen/ATen.h>
 
-#include "gala/base/error.h"
 #include "gala/base/random.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 
 RestoreAfterStep::RestoreAfterStep(const Options& options) : options_(options) {
-  if (!(options.share >= 0 && options.share <= 1)) {
-    fail<ConfigError>("after step restore: share must lie in [0, 1], not {}", options.share);
-  }
+  check_ranges(method_ranges(), "after step restore", options);
 }
 
 void RestoreAfterStep::after(const StepView& view, const StepRecord& record) {

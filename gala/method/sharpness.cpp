@@ -5,14 +5,12 @@
 
 #include <vector>
 
-#include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 
 SharpnessPerturbation::SharpnessPerturbation(const Options& options) : options_(options) {
-  if (!(options.rho >= 0)) {
-    fail<ConfigError>("perturbation sam: rho must not be negative, not {}", options.rho);
-  }
+  check_ranges(method_ranges(), "perturbation sam", options);
 }
 
 void SharpnessPerturbation::leave(const ParameterArena& parameters, const Gradients& gradients) {

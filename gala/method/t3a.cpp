@@ -5,13 +5,12 @@
 
 #include "gala/base/error.h"
 #include "gala/loss/terms.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 
 T3aReadout::T3aReadout(const Options& options) : options_(options) {
-  if (options.keep < 0) {
-    fail<ConfigError>("readout t3a: keep must not be negative, not {}", options.keep);
-  }
+  check_ranges(method_ranges(), "readout t3a", options);
 }
 
 void T3aReadout::attach(const Model& model) {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "gala/base/error.h"
+#include "gala/method/ranges.h"
 #include "gala/tensor/torch_workspace.h"
 
 namespace gala {
@@ -77,12 +77,7 @@ void SourceTeacher::remember(StateArchive& archive) {
 }
 
 MeanTeacher::MeanTeacher(const Options& options) : options_(options) {
-  if (!(options.keep >= 0 && options.keep <= 1)) {
-    fail<ConfigError>("teacher mean: keep must lie in [0, 1], not {}", options.keep);
-  }
-  if (options.views < 0 || options.views > 1024) {
-    fail<ConfigError>("teacher mean: views must lie in 0 .. 1024, not {}", options.views);
-  }
+  check_ranges(method_ranges(), "teacher mean", options);
 }
 
 void MeanTeacher::attach(const Site& site) {

@@ -6,14 +6,12 @@
 #include <algorithm>
 
 #include "gala/base/error.h"
+#include "gala/method/ranges.h"
 
 namespace gala {
 
 WindowStore::WindowStore(const Options& options) : options_(options) {
-  constexpr std::int64_t kMost = 65536;
-  if (options.length < 1 || options.length > kMost) {
-    fail<ConfigError>("store window: length must lie in 1 .. {}, not {}", kMost, options.length);
-  }
+  check_ranges(method_ranges(), "store window", options);
 }
 
 void WindowStore::attach(at::Device device, std::int64_t) {

@@ -35,10 +35,7 @@ std::vector<int> blocks_of(const Adapter& adapter) {
 }  // namespace
 
 Gatherer::Gatherer(const Stream& stream, const Adapter& adapter, bool trace)
-    : stream_(stream),
-      tracing_(trace),
-      weights_(adapter.layers().size(), 0.0),
-      rotation_(adapter.layers().size()) {}
+    : stream_(stream), tracing_(trace), rotation_(adapter.layers().size()) {}
 
 void Gatherer::score(const Batch& batch, const std::vector<std::int64_t>& predictions) {
   for (std::size_t i = 0; i < predictions.size(); ++i) {
@@ -54,7 +51,6 @@ void Gatherer::take_step(const StepRecord& step) {
   if (choices_.empty() || choices_.back().first != choice) choices_.emplace_back(choice, 0);
   ++choices_.back().second;
   rotation_.take(step);
-  for (std::size_t l = 0; l < step.layers.size(); ++l) weights_[l] += step.layers[l].weight;
   // Where a window opens every cosine is 1.
   if (step.window_step > 1 && step.layers.size() > 1) gaps_.push_back(step.gap());
   step_times_.push_back(step.times.total());
@@ -110,7 +106,7 @@ void Gatherer::fill(const Adapter& adapter, Record& record) const {
   const std::vector<int> blocks = blocks_of(adapter);
   for (std::size_t l = 0; l < adapter.layers().size(); ++l) {
     const Layer& layer = adapter.layers()[l];
-    record.layers.push_back({layer.name, blocks[l], layer.count, totals.chosen[l], weights_[l],
+    record.layers.push_back({layer.name, blocks[l], layer.count, totals.chosen[l], totals.weight[l],
                              totals.path[l], net[l]});
   }
   record.cost.load = times_.load;

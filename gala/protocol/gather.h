@@ -28,7 +28,6 @@ class Gatherer {
   std::map<std::pair<std::size_t, std::int32_t>, Tally> tallies_;  ///< by segment and domain
   OverTime over_time_;
   std::size_t segment_ = 0;  ///< of the last position scored
-  std::vector<double> weights_;
   std::vector<std::pair<std::int64_t, std::int64_t>> choices_;
   RotationCount rotation_;
   std::vector<double> gaps_, step_times_;

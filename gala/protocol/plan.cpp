@@ -2,31 +2,17 @@
 
 #include <algorithm>
 #include <fstream>
-#include <functional>
 #include <set>
 #include <sstream>
 
 #include "gala/base/options.h"
 #include "gala/base/spec.h"
 #include "gala/base/toml.h"
+#include "gala/protocol/plan_grid.h"
 
 namespace gala {
 namespace {
 
-/// A name of the plan and the values it takes.
-struct Axis {
-  std::string name;
-  std::vector<std::string> values;
-  std::int64_t line = 0;
-  bool varies = false;
-};
-using Axes = std::vector<Axis>;
-using Values = std::map<std::string, std::string>;
-
-constexpr std::size_t kMostRuns = 100'000;
-/// Characters of a filled-in value, and of those of all runs: a few values that refer to each other could
-/// stand for any number.
-constexpr std::size_t kLongestValue = 10'000, kLongestValues = 100'000'000;
 /// What is wrong with a plan is told so often.
 constexpr std::size_t kMostProblems = 1000;
 /// Names that only place a run in a table.
@@ -51,9 +37,9 @@ std::vector<std::string> run_names() {
   return names;
 }
 
-std::optional<Axis> read_axis(const std::string& where, const std::string& name,
-                              const toml::node& node, Problems& problems) {
-  Axis axis{name, {}, line_of(node), node.is_array()};
+std::optional<PlanAxis> read_axis(const std::string& where, const std::string& name,
+                                  const toml::node& node, Problems& problems) {
+  PlanAxis axis{name, {}, line_of(node), node.is_array()};
   if (const toml::array* list = node.as_array()) {
     for (const toml::node& item : *list) {
       if (const auto text = to_text(item)) axis.values.push_back(*text);
@@ -76,9 +62,9 @@ std::optional<Axis> read_axis(const std::string& where, const std::string& name,
 }
 
 /// The section's names in the order of the file, but for those that are no axes.
-Axes read_axes(const std::string& where, const toml::table& table, Problems& problems,
-               const std::set<std::string>& others = {}) {
-  Axes axes;
+PlanAxes read_axes(const std::string& where, const toml::table& table, Problems& problems,
+                   const std::set<std::string>& others = {}) {
+  PlanAxes axes;
   for (const auto& [key, node] : table) {
     if (others.contains(std::string(key.str()))) continue;
     if (auto axis = read_axis(where, std::string(key.str()), node, problems)) {
@@ -86,48 +72,25 @@ Axes read_axes(const std::string& where, const toml::table& table, Problems& pro
     }
   }
   std::stable_sort(axes.begin(), axes.end(),
-                   [](const Axis& a, const Axis& b) { return a.line < b.line; });
+                   [](const PlanAxis& a, const PlanAxis& b) { return a.line < b.line; });
   return axes;
 }
 
 /// Puts the row's names over those of the plan.
-Axes overlay(Axes axes, const Axes& row) {
-  for (const Axis& axis : row) {
+PlanAxes overlay(PlanAxes axes, const PlanAxes& row) {
+  for (const PlanAxis& axis : row) {
     const auto found = std::find_if(axes.begin(), axes.end(),
-                                    [&](const Axis& other) { return other.name == axis.name; });
+                                    [&](const PlanAxis& other) { return other.name == axis.name; });
     found == axes.end() ? axes.push_back(axis) : void(*found = axis);
   }
   return axes;
 }
 
-/// Replaces {name} by its value. `used` takes the names.
-std::string fill_in(const std::string& text, const Values& values, std::set<std::string>& used,
-                    std::set<std::string>& unknown) {
-  std::string filled;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t end = text[i] == '{' ? text.find('}', i) : std::string::npos;
-    if (end == std::string::npos) {
-      filled += text[i++];
-      continue;
-    }
-    const std::string name = text.substr(i + 1, end - i - 1);
-    const auto found = values.find(name);
-    if (found == values.end()) {
-      unknown.insert(name);
-    } else {
-      used.insert(name);
-      filled += found->second;
-    }
-    if (filled.size() > kLongestValue) return filled;
-    i = end + 1;
-  }
-  return filled;
-}
-
-/// Reads sections and lays out the grid.
+/// Reads sections, whose rows the grid lays out.
 class PlanReader {
  public:
-  PlanReader(ExperimentPlan& plan, Problems& problems) : plan_(plan), problems_(problems) {}
+  PlanReader(ExperimentPlan& plan, Problems& problems)
+      : plan_(plan), problems_(problems), grid_(plan, problems) {}
 
   void read(const toml::table& table);
 
@@ -135,20 +98,15 @@ class PlanReader {
   void read_heading(const toml::table& table);
   const toml::table* section(const toml::table& table, const char* name, bool needed);
   std::vector<const toml::table*> tables_of(const toml::table& table, const char* name);
-  void read_row(const toml::table& row, const Axes& common, bool only_one);
-  void lay_out(const std::string& row, const Axes& axes, const std::vector<std::string>& hyper);
-  void add_run(const std::string& row, const Axes& axes, const Values& values,
-               const std::vector<std::string>& hyper);
+  void read_row(const toml::table& row, const PlanAxes& common, bool only_one);
   std::vector<std::string> read_hyper(const toml::table& table, const std::string& where);
-  void check_names(const Axes& axes);
+  void check_names(const PlanAxes& axes);
 
   ExperimentPlan& plan_;
   Problems& problems_;
+  PlanGrid grid_;
   std::vector<std::string> hyper_;
-  std::set<std::string> used_;                     ///< names that something refers to
   std::map<std::string, std::int64_t> variables_;  ///< names that are no key of a run, with lines
-  std::set<std::string> said_;                     ///< problems of runs, each once
-  std::size_t characters_ = 0;                     ///< of the values of all runs
 };
 
 const toml::table* PlanReader::section(const toml::table& table, const char* name, bool needed) {
@@ -204,18 +162,18 @@ std::vector<const toml::table*> PlanReader::tables_of(const toml::table& table, 
   return tables;
 }
 
-void PlanReader::read_row(const toml::table& row, const Axes& common, bool only_one) {
+void PlanReader::read_row(const toml::table& row, const PlanAxes& common, bool only_one) {
   const auto* given = row.get_as<std::string>("name");
   const std::string name = given ? given->get() : only_one ? plan_.title : "";
   if (name.empty()) {
     const std::string problem = fmt::format("line {}: row.name {}", line_of(row),
                                             row.contains("name") ? "must be a text" : "is missing");
-    if (said_.insert(problem).second) problems_.add(problem);
+    grid_.say(problem);
   }
   const std::vector<std::string> hyper = read_hyper(row, "row");
-  const Axes axes = overlay(common, read_axes("row", row, problems_, {"name", "hyper"}));
+  const PlanAxes axes = overlay(common, read_axes("row", row, problems_, {"name", "hyper"}));
   check_names(axes);
-  lay_out(name, axes, hyper);
+  grid_.lay_out(name, axes, hyper);
 }
 
 void PlanReader::read(const toml::table& table) {
@@ -229,7 +187,7 @@ void PlanReader::read(const toml::table& table) {
   read_heading(table);
   // A plan of nothing but a heading stands for a figure that needs no runs.
   if (table.size() == 1 && table.contains("plan")) return;
-  Axes common;
+  PlanAxes common;
   if (const toml::table* run = section(table, "run", true)) {
     common = read_axes("run", *run, problems_);
   }
@@ -238,7 +196,7 @@ void PlanReader::read(const toml::table& table) {
   }
   const std::vector<const toml::table*> rows = tables_of(table, "row");
   for (const toml::table* one : tables_of(table, "case")) {
-    const Axes axes = overlay(common, read_axes("case", *one, problems_));
+    const PlanAxes axes = overlay(common, read_axes("case", *one, problems_));
     for (const toml::table* row : rows) {
       read_row(*row, axes, !table.contains("row"));
       if (problems_.list().size() > kMostProblems) return;
@@ -246,7 +204,7 @@ void PlanReader::read(const toml::table& table) {
   }
   const std::vector<std::string> names = run_names();
   for (const auto& [name, line] : variables_) {
-    if (used_.contains(name)) continue;
+    if (grid_.refers_to(name)) continue;
     problems_.add(
         fmt::format("line {}: \"{}\" is no key of a run, and nothing refers to it as "
                     "{{{}}}{}",
@@ -254,117 +212,14 @@ void PlanReader::read(const toml::table& table) {
   }
 }
 
-void PlanReader::check_names(const Axes& axes) {
+void PlanReader::check_names(const PlanAxes& axes) {
   const std::vector<std::string> names = run_names();
-  for (const Axis& axis : axes) {
+  for (const PlanAxis& axis : axes) {
     const auto in = [&](const std::vector<std::string>& list) {
       return std::find(list.begin(), list.end(), axis.name) != list.end();
     };
     if (!in(names) && !in(kLabelNames)) variables_.emplace(axis.name, axis.line);
   }
-}
-
-void PlanReader::lay_out(const std::string& row, const Axes& axes,
-                         const std::vector<std::string>& hyper) {
-  std::size_t count = 1;
-  for (const Axis& axis : axes) {
-    count = std::min(count * std::min(axis.values.size(), kMostRuns + 1), kMostRuns + 1);
-  }
-  if (count > kMostRuns || plan_.runs.size() + count > kMostRuns) {
-    return problems_.add(fmt::format("row {}: more than {} runs", row, kMostRuns));
-  }
-  for (std::size_t number = 0; number < count; ++number) {
-    if (characters_ > kLongestValues) {
-      return problems_.add(
-          fmt::format("row {}: the values of its runs and those before have more "
-                      "than {} characters",
-                      row, kLongestValues));
-    }
-    Values values;
-    std::size_t rest = number;  // the last axis turns fastest
-    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-      values[axis->name] = axis->values[rest % axis->values.size()];
-      rest /= axis->values.size();
-    }
-    add_run(row, axes, values, hyper);
-  }
-}
-
-void PlanReader::add_run(const std::string& row, const Axes& axes, const Values& values,
-                         const std::vector<std::string>& hyper) {
-  const auto say = [&](const std::string& problem) {
-    if (said_.insert(problem).second) problems_.add(problem);
-  };
-  PlannedRun run;
-  run.labels.plan = plan_.name;
-  std::set<std::string> unknown;
-  run.labels.row = fill_in(row, values, used_, unknown);
-  if (run.labels.row.size() > kLongestValue) {
-    say(fmt::format("a row's name has more than {} characters", kLongestValue));
-    run.labels.row.clear();
-  }
-  for (const auto& [name, text] : values) {
-    // A value may refer to one that refers to another, though not in a circle.
-    std::string filled = text;
-    constexpr int kDeepest = 8;
-    for (int depth = 0; depth < kDeepest && filled.find('{') != std::string::npos &&
-                        filled.size() <= kLongestValue;
-         ++depth) {
-      filled = fill_in(filled, values, used_, unknown);
-    }
-    characters_ += filled.size();
-    if (filled.size() > kLongestValue) {
-      say(fmt::format("row {}: {} has more than {} characters", row, name, kLongestValue));
-      filled.clear();
-    }
-    if (filled.find('{') != std::string::npos && filled.find('}') != std::string::npos) {
-      say(fmt::format("row {}: {} refers to itself, or through more than {} others", row, name,
-                      kDeepest));
-    }
-    run.values[name] = filled;
-  }
-  for (const std::string& name : unknown) {
-    say(fmt::format("row {}: {{{}}} refers to nothing in the plan", row, name));
-  }
-  RunRequest::visit([&]<class T>(const char* name, T RunRequest::*member, const char*) {
-    const auto found = run.values.find(name);
-    if (found == run.values.end() || parse_value(found->second, run.request.*member)) return;
-    say(fmt::format("row {}: {} cannot be \"{}\" (expected {})", row, name, found->second,
-                    accepted_values<T>()));
-  });
-  MethodOptions method;
-  for (const auto& [name, text] : run.values) {
-    try {
-      if (!text.empty() && set_option(method, name, text)) run.request.method[name] = text;
-    } catch (const ConfigError& error) {
-      say(fmt::format("row {}: {}", row, error.what()));
-    }
-  }
-  run.request.seed = method.seed;
-  const auto label = [&](const char* name) {
-    const auto found = run.values.find(name);
-    return found == run.values.end() ? std::string() : found->second;
-  };
-  run.labels.group = label("group");
-  run.labels.dataset = label("dataset");
-  run.labels.backbone = label("backbone");
-  if (const std::string trial = label("trial");
-      !trial.empty() && !parse_value(trial, run.labels.trial)) {
-    say(fmt::format("row {}: trial cannot be \"{}\" (expected integer)", row, trial));
-  }
-  for (const std::string& name : hyper) {
-    const auto found = run.values.find(name);
-    if (found == run.values.end()) {
-      say(fmt::format("row {}: the hyper-parameter \"{}\" is not in the plan", row, name));
-    } else {
-      run.labels.hyper[name] = found->second;
-    }
-  }
-  run.values["row"] = run.labels.row;
-  for (const Axis& axis : axes) {
-    if (axis.varies && axis.values.size() > 1) run.axes.push_back(axis.name);
-  }
-  plan_.runs.push_back(std::move(run));
 }
 
 }  // namespace

@@ -11,14 +11,13 @@ from torch import Tensor
 
 from gala_tta import _core
 from gala_tta._arena import Arena
-from gala_tta._parts import Part, lies_in_unit, not_negative, over, require
+from gala_tta._parts import Part, over
 
 
 class Sharpness:
     """Sharpness-aware minimisation: the gradient at θ + rho · g / |g|."""
 
     def __init__(self, o: SimpleNamespace) -> None:
-        not_negative("perturbation sam", "rho", o.rho)
         self._rho = o.rho
         self._before: Tensor | None = None
 
@@ -56,7 +55,6 @@ class AfterStep(Part):
 
 class Ensemble(AfterStep):
     def __init__(self, o: SimpleNamespace) -> None:
-        lies_in_unit("after step ensemble", "source", o.source)
         self._source = o.source
 
     def after(self, arena: Arena, seed: int, step: int) -> None:
@@ -67,8 +65,6 @@ class Kalman(AfterStep):
     remembers = ("hidden", "variance")
 
     def __init__(self, o: SimpleNamespace) -> None:
-        for name in ("alpha", "gamma", "noise"):
-            lies_in_unit("after step kalman", name, getattr(o, name))
         self._o = o
         self.hidden: Tensor | None = None
         self.variance = 0.0
@@ -94,7 +90,6 @@ class Kalman(AfterStep):
 
 class Restore(AfterStep):
     def __init__(self, o: SimpleNamespace) -> None:
-        lies_in_unit("after step restore", "share", o.share)
         self._share = o.share
 
     def after(self, arena: Arena, seed: int, step: int) -> None:
@@ -123,7 +118,6 @@ class Every(ResetRule):
     remembers = ("steps",)
 
     def __init__(self, o: SimpleNamespace) -> None:
-        require(o.steps >= 1, f"reset rule every: steps must be at least 1, not {o.steps}")
         self._every = o.steps
         self.steps = 0
 
@@ -140,8 +134,7 @@ class _Moving(ResetRule):
 
     remembers = ("mean",)
 
-    def __init__(self, name: str, keep: float) -> None:
-        lies_in_unit(f"reset rule {name}", "keep", keep)
+    def __init__(self, keep: float) -> None:
         self._keep = keep
         self.mean: float | None = None
 
@@ -156,7 +149,7 @@ class _Moving(ResetRule):
 
 class LossReset(_Moving):
     def __init__(self, o: SimpleNamespace) -> None:
-        super().__init__("loss", o.keep)
+        super().__init__(o.keep)
         self._below = o.below
 
     def is_due(self, loss: float, logits: Tensor) -> bool:
@@ -165,8 +158,7 @@ class LossReset(_Moving):
 
 class Concentration(_Moving):
     def __init__(self, o: SimpleNamespace) -> None:
-        super().__init__("concentration", o.keep)
-        lies_in_unit("reset rule concentration", "above", o.above)
+        super().__init__(o.keep)
         self._above = o.above
 
     def is_due(self, loss: float, logits: Tensor) -> bool:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor
 
-from gala_tta._parts import Output, Part, fail, lies_in_unit
+from gala_tta._parts import Output, Part, fail
 
 
 class FeatureDrift(Part):
@@ -17,7 +17,6 @@ class FeatureDrift(Part):
     remembers = ("mean", "variance", "known", "moving", "value")
 
     def __init__(self, o: SimpleNamespace) -> None:
-        lies_in_unit("drift features", "keep", o.keep)
         self._keep = o.keep
         self.mean = self.variance = self.known = self.moving = torch.empty(0)
         # In a place that stays, since penalties and teachers read it.

@@ -24,19 +24,11 @@ from gala_tta._loss_terms import (
     negative_diversity,
     weighted_mean,
 )
-from gala_tta._parts import (
-    above_zero,
-    fail,
-    lies_in_unit,
-    make_parts,
-    not_negative,
-    require,
-)
+from gala_tta._parts import fail, make_parts, require
 
 
 class PseudoLabel(Loss):
     def __init__(self, o: SimpleNamespace) -> None:
-        lies_in_unit("loss pseudo_label", "beta", o.beta)
         self._beta = o.beta
 
     def evaluate(self, given: LossInput) -> tuple[Tensor, Tensor]:
@@ -47,8 +39,6 @@ class Shot(Loss):
     adapts_head = False
 
     def __init__(self, o: SimpleNamespace) -> None:
-        lies_in_unit("loss shot", "beta", o.beta)
-        not_negative("loss shot", "theta", o.theta)
         self._beta, self._theta = o.beta, o.theta
 
     def evaluate(self, given: LossInput) -> tuple[Tensor, Tensor]:
@@ -64,7 +54,6 @@ class InformationMaximisation(Loss):
     adapts_head = False
 
     def __init__(self, o: SimpleNamespace) -> None:
-        above_zero("loss information_maximisation", "epsilon", o.epsilon)
         self._epsilon = o.epsilon
 
     def evaluate(self, given: LossInput) -> tuple[Tensor, Tensor]:
@@ -75,7 +64,6 @@ class InformationMaximisation(Loss):
 
 class Entropy(Loss):
     def __init__(self, o: SimpleNamespace) -> None:
-        not_negative("loss entropy", "below", o.below)
         self._below = o.below
 
     def evaluate(self, given: LossInput) -> tuple[Tensor, Tensor]:
@@ -91,7 +79,6 @@ class Entropy(Loss):
 
 class GeneralisedCrossEntropy(Loss):
     def __init__(self, o: SimpleNamespace) -> None:
-        require(0 < o.q <= 1, f"loss generalised_cross_entropy: q must lie in (0, 1], not {o.q:g}")
         self._q = o.q
 
     def evaluate(self, given: LossInput) -> tuple[Tensor, Tensor]:
@@ -105,9 +92,6 @@ class GeneralisedCrossEntropy(Loss):
 
 class SoftLikelihoodRatio(Loss):
     def __init__(self, o: SimpleNamespace) -> None:
-        require(
-            0 < o.clip < 1, f"loss soft_likelihood_ratio: clip must lie in (0, 1), not {o.clip:g}"
-        )
         self._clip = o.clip
 
     def evaluate(self, given: LossInput) -> tuple[Tensor, Tensor]:
@@ -119,8 +103,6 @@ class SoftLikelihoodRatio(Loss):
 
 class Consistency(Loss):
     def __init__(self, o: SimpleNamespace) -> None:
-        not_negative("loss consistency", "weight", o.weight)
-        not_negative("loss consistency", "per_class", o.per_class)
         self._o = o
         self.needs = Needs(view=ALL if o.all else COUNTED)
 
@@ -168,7 +150,6 @@ class TeacherCrossEntropy(Loss):
 
 class SourceCrossEntropy(Loss):
     def __init__(self, o: SimpleNamespace) -> None:
-        not_negative("loss source_cross_entropy", "weight", o.weight)
         self._o = o
         self.needs = _needs_of(o.look)
         self.needs.source = True
@@ -182,10 +163,6 @@ class SourceCrossEntropy(Loss):
 
 class MarginalEntropy(Loss):
     def __init__(self, o: SimpleNamespace) -> None:
-        require(
-            1 <= o.looks <= 256,
-            f"loss marginal_entropy: looks must lie in 1 .. 256, not {o.looks}",
-        )
         self._looks = o.looks
         self.needs = Needs(images=False, view=ALL, looks=o.looks)
 

@@ -20,7 +20,7 @@ from gala_tta._around import (
 from gala_tta._drift import DRIFTS, FeatureDrift
 from gala_tta._loss_terms import NO_LOOK, Loss
 from gala_tta._losses import OwnLoss, make_loss
-from gala_tta._parts import Error, Part, fail, make_part, make_parts, require
+from gala_tta._parts import Error, Part, fail, make_part, make_parts
 from gala_tta._penalties import PENALTIES, Penalty
 from gala_tta._readouts import READOUTS, Readout
 from gala_tta._samples import SAMPLE_RULES, SampleRule
@@ -98,9 +98,6 @@ class Method:
         own_select = select is not None and not isinstance(select, str)
         if own_loss and not callable(loss):
             fail(f"the loss must be a spec or a function of logits, not {type(loss).__name__}")
-        for name in ("inner_steps", "adapt_every"):
-            require(o[name] >= 1, f"{name} must be at least 1, not {o[name]}")
-        require(o["seed"] >= 0, f"seed must be at least 0, not {o['seed']}")
         return Method(
             options=o,
             loss=OwnLoss(loss) if callable(loss) else make_loss(o["loss"]),

@@ -118,13 +118,3 @@ def over(number: float, divisor: Tensor) -> Tensor:
 def lies_in_unit(what: str, name: str, value: float) -> None:
     """Check that an option is from 0 to 1."""
     require(0 <= value <= 1, f"{what}: {name} must lie in [0, 1], not {value:g}")
-
-
-def not_negative(what: str, name: str, value: float) -> None:
-    """Check that an option is at least 0."""
-    require(value >= 0, f"{what}: {name} must not be negative, not {value:g}")
-
-
-def above_zero(what: str, name: str, value: float) -> None:
-    """Check that an option is above 0."""
-    require(value > 0, f"{what}: {name} must be above 0, not {value:g}")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gala_tta._arena import Arena
-from gala_tta._parts import Part, fail, not_negative, require
+from gala_tta._parts import Part, fail
 
 # The logits of images, with gradient, and without moving any statistics.
 Forward = Callable[[Tensor], Tensor]
@@ -33,9 +33,8 @@ class Penalty(Part):
 
 
 class Distance(Penalty):
-    def __init__(self, o: SimpleNamespace, name: str = "distance") -> None:
+    def __init__(self, o: SimpleNamespace) -> None:
         super().__init__()
-        not_negative(f"penalty {name}", "weight", o.weight)
         self._weight = o.weight
         self.importance: Tensor | None = None
 
@@ -56,8 +55,7 @@ class Fisher(Distance):
     wants_source_images = True
 
     def __init__(self, o: SimpleNamespace) -> None:
-        super().__init__(o, "fisher")
-        require(o.images >= 0, f"penalty fisher: images must not be negative, not {o.images}")
+        super().__init__(o)
         self._images = o.images
 
     def learn(self, arena: Arena, forward: Forward, images: Iterable[Tensor] | None) -> None:
@@ -88,7 +86,6 @@ class Fisher(Distance):
 class Cosine(Penalty):
     def __init__(self, o: SimpleNamespace) -> None:
         super().__init__()
-        not_negative("penalty cosine", "weight", o.weight)
         self._weight = o.weight
 
     @torch.no_grad()

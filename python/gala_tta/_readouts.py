@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gala_tta._loss_terms import entropies
-from gala_tta._parts import Output, Part, fail, not_negative, over, require
+from gala_tta._parts import Output, Part, fail, over
 
 
 class Readout(Part):
@@ -50,9 +50,6 @@ class Lame(Readout):
     needs_features = True
 
     def __init__(self, o: SimpleNamespace) -> None:
-        for name in ("neighbours", "steps"):
-            value = getattr(o, name)
-            require(value >= 1, f"readout lame: {name} must be at least 1, not {value}")
         self._o = o
 
     def correct(self, output: Output) -> Tensor:
@@ -87,7 +84,6 @@ class T3a(Readout):
     remembers = ("features", "labels", "entropy")
 
     def __init__(self, o: SimpleNamespace) -> None:
-        not_negative("readout t3a", "keep", o.keep)
         self._keep = o.keep
         self._weight = torch.empty(0)
         self._bias: Tensor | None = None

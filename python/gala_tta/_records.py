@@ -79,13 +79,16 @@ class Totals:
     resets: int = 0
     from_source: int = 0
     unanswered: int = 0
-    # By layer: steps at which it moved by its whole update, and Σ |applied update|.
+    # By layer: steps at which it moved by its whole update, Σ weights, and Σ |applied update|.
     chosen: list[int] = field(default_factory=list)
+    weight: list[float] = field(default_factory=list)
     path: list[float] = field(default_factory=list)
 
     def copy(self) -> Totals:
         """Return the same, to go back to."""
-        return replace(self, chosen=list(self.chosen), path=list(self.path))
+        return replace(
+            self, chosen=list(self.chosen), weight=list(self.weight), path=list(self.path)
+        )
 
     def count(self, record: StepRecord) -> list[float]:
         """Take in a step; the way that each layer went is returned."""
@@ -96,6 +99,7 @@ class Totals:
         pairs = zip(record.weights, record.update_norms, strict=True)
         for number, (weight, norm) in enumerate(pairs):
             self.chosen[number] += weight == 1
+            self.weight[number] += weight
             ways.append(abs(weight) * norm)
             self.path[number] += ways[-1]
         return ways

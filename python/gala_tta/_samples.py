@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gala_tta._loss_terms import entropies
-from gala_tta._parts import Output, Part, above_zero, lies_in_unit, not_negative, over, require
+from gala_tta._parts import Output, Part, over
 
 
 @dataclass
@@ -108,8 +108,6 @@ class _Remembering(SampleRule):
 
 class Eta(_Remembering):
     def __init__(self, o: SimpleNamespace) -> None:
-        above_zero("sample rule eta", "margin", o.margin)
-        above_zero("sample rule eta", "redundancy", o.redundancy)
         super().__init__(ClassMean(0.9, even=False))
         self._o = o
 
@@ -128,8 +126,6 @@ class Eta(_Remembering):
 
 class DiverseCertain(_Remembering):
     def __init__(self, o: SimpleNamespace) -> None:
-        not_negative("sample rule diverse_certain", "sharpness", o.sharpness)
-        lies_in_unit("sample rule diverse_certain", "keep", o.keep)
         super().__init__(ClassMean(o.keep, even=True))
         self._sharpness = o.sharpness
 
@@ -153,7 +149,6 @@ def _stretched(values: Tensor) -> Tensor:
 
 class Certain(SampleRule):
     def __init__(self, o: SimpleNamespace) -> None:
-        above_zero("sample rule certain", "margin", o.margin)
         self._margin = o.margin
 
     def weigh(self, given: SampleInput) -> Tensor:
@@ -167,8 +162,6 @@ class Deyo(SampleRule):
     looks_again = True
 
     def __init__(self, o: SimpleNamespace) -> None:
-        above_zero("sample rule deyo", "margin", o.margin)
-        require(-1 <= o.drop < 1, f"sample rule deyo: drop must lie in [-1, 1), not {o.drop:g}")
         self._o = o
 
     def weigh(self, given: SampleInput) -> Tensor:

@@ -128,4 +128,6 @@ def _put_in(adapter: Adapter, state: Mapping[str, Any]) -> None:
     watch.travelled = list(state["travelled"])
     watch.healthy = None if state["healthy"] is None else Snapshot(**state["healthy"])
     adapter.totals = Totals(**state["totals"])
+    if len(adapter.totals.weight) != len(watch.travelled):
+        fail("the totals are of another number of layers")
     adapter._stopped = bool(state["stopped"])

@@ -11,9 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gala_tta._parts import Part, fail, require
-
-_MOST = 65536
+from gala_tta._parts import Part, fail
 
 
 @dataclass
@@ -61,10 +59,6 @@ class Balanced(Store):
     answers_first = True
 
     def __init__(self, o: SimpleNamespace) -> None:
-        require(
-            2 <= o.size <= _MOST, f"store balanced: size must lie in 2 .. {_MOST}, not {o.size}"
-        )
-        require(o.every >= 0, f"store balanced: every must not be negative, not {o.every}")
         self._o = o
         self._classes: list[list[_Item]] = []
         self._ages: Tensor | None = None
@@ -181,10 +175,6 @@ class Window(Store):
     remembers = ("images", "count", "next")
 
     def __init__(self, o: SimpleNamespace) -> None:
-        require(
-            1 <= o.length <= _MOST,
-            f"store window: length must lie in 1 .. {_MOST}, not {o.length}",
-        )
         self._length = o.length
         self.images: Tensor | None = None
         self.count = self.next = 0

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gala_tta._arena import Arena
 from gala_tta._norms import Norms
-from gala_tta._parts import Output, Part, lies_in_unit, require
+from gala_tta._parts import Output, Part
 from gala_tta._views import View
 
 
@@ -73,8 +73,6 @@ class MeanTeacher(SourceTeacher):
 
     def __init__(self, o: SimpleNamespace) -> None:
         super().__init__(o)
-        lies_in_unit("teacher mean", "keep", o.keep)
-        require(0 <= o.views <= 1024, f"teacher mean: views must lie in 0 .. 1024, not {o.views}")
         self._o = o
         self.looks = o.views
         self.values = torch.empty(0)

@@ -247,7 +247,8 @@ class Adapter(Loop):
                 self._norms.spread.fill_(1)
         self._watch.guard.forget(all=True)
         self._watch.healthy = None
-        self.totals = Totals(chosen=[0] * len(self._layers), path=[0.0] * len(self._layers))
+        count = len(self._layers)
+        self.totals = Totals(chosen=[0] * count, weight=[0.0] * count, path=[0.0] * count)
         self._stopped = False
         self.last = None
 

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import Sampler
 
 from gala_tta import _core
+from gala_tta.listing import Option
 
 __all__ = [
     "Batch",
@@ -94,16 +95,6 @@ class Batch:
     def rows(self) -> slice:
         """The positions, to cut `Stream.domain`, `Stream.index` or `Stream.positions` with."""
         return slice(self.begin, self.begin + self.size)
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of a stream, as `gala list streams` shows it."""
-
-    name: str
-    type: str
-    default: str
-    help: str
 
 
 def describe() -> dict[str, tuple[str, list[Option]]]:

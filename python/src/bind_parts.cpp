@@ -3,12 +3,14 @@
 #include <nanobind/stl/vector.h>
 
 #include "gala/loss/loss.h"
+#include "gala/loss/ranges.h"
 #include "gala/loss/sample_rule.h"
 #include "gala/method/after_step.h"
 #include "gala/method/drift.h"
 #include "gala/method/penalty.h"
 #include "gala/method/perturbation.h"
 #include "gala/method/probe.h"
+#include "gala/method/ranges.h"
 #include "gala/method/readout.h"
 #include "gala/method/recipe.h"
 #include "gala/method/reset_rule.h"
@@ -105,6 +107,19 @@ void check_words(const std::string& text, const OptionInfo& option, const Spec& 
   }
 }
 
+/// As the parts' constructors do, which are not here.
+void check_number(const std::string& text, const OptionInfo& option, const Spec& spec,
+                  std::string_view word) {
+  double value = 0;
+  const bool number =
+      option.type == accepted_values<double>() || option.type == accepted_values<std::int64_t>();
+  if (!number || !parse_value(text, value)) return;
+  const std::string part = fmt::format("{} {}", word, spec.name);
+  for (const auto ranges : {loss_ranges(), method_ranges()}) {
+    check_range(ranges, part, option.name, value, text);
+  }
+}
+
 /// (name, {option: value}) with every option of the part.
 nb::tuple part_of(const Spec& given, const Kind& kind) {
   const std::vector<MethodInfo> known = kind.list();
@@ -116,6 +131,7 @@ nb::tuple part_of(const Spec& given, const Kind& kind) {
       const std::string* text = spec.find(option.name);
       const std::string value = text ? *text : option.default_value;
       check_words(value, option, spec, kind.word);
+      check_number(value, option, spec, kind.word);
       options[text_of(option.name)] = value_of(value, option.type);
     }
   }
@@ -152,6 +168,7 @@ nb::dict method_options(const std::string& method, const nb::dict& given) {
       fail<ConfigError>("unknown option \"{}\"{}", name, suggestion(name, known));
     }
   }
+  check_ranges(method_ranges(), "", options);
   nb::dict all;
   MethodOptions::visit([&]<class T>(const char* name, T MethodOptions::*member, const char*) {
     all[name] = value_of(format_value(options.*member), accepted_values<T>());

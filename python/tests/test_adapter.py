@@ -189,6 +189,22 @@ def test_a_state_goes_on_to_the_same_bits() -> None:
                 assert torch.equal(other(images), logits), options
 
 
+def test_totals_count_updates_by_their_weight() -> None:
+    for method, select in (("palm", None), ("gala", "gala:window=3"), ("tent", "relative")):
+        with gala.Adapter(small_net(), method, select=select) as adapter:
+            expected = [0.0] * 8
+            for images in batches(5):
+                adapter(images)
+                for step in adapter.last.steps if adapter.last else []:
+                    expected = [a + b for a, b in zip(expected, step.weights, strict=False)]
+            assert adapter.totals.weight == expected[: len(adapter.totals.weight)]
+            assert sum(adapter.totals.weight) > 0
+            state = adapter.state_dict()
+            del state["totals"]["weight"]
+            with pytest.raises(gala.Error, match="totals are of another number of layers"):
+                adapter.load_state_dict(state)
+
+
 def test_a_state_that_does_not_fit_changes_nothing() -> None:
     with gala.Adapter(small_net(), "tent") as other:
         state = other.state_dict()
@@ -226,29 +242,19 @@ def test_in_the_shadow_the_source_answers() -> None:
 
 
 def test_the_guard_stops_and_goes_back() -> None:
-    fast = "adam:rate=0.5"
-    with gala.Adapter(
-        small_net(),
-        loss="entropy",
-        select="all",
-        optim=fast,
-        norm="batch",
-        guard="stop:horizon=8,every=1",
-    ) as adapter:
-        for images in batches(6):
-            adapter(images)
-        assert adapter.stopped
-    with gala.Adapter(
-        small_net(),
-        loss="entropy",
-        select="all",
-        optim=fast,
-        norm="batch",
-        guard="rollback:horizon=8,every=1",
-    ) as adapter:
-        for images in batches(6):
-            adapter(images)
-        assert adapter.totals.rollbacks > 0
+    for guard in ("stop", "rollback"):
+        with gala.Adapter(
+            small_net(),
+            loss="entropy",
+            select="all",
+            optim="adam:rate=0.5",
+            norm="batch",
+            guard=f"{guard}:horizon=8,every=1",
+        ) as adapter:
+            for images in batches(6):
+                adapter(images)
+            assert adapter.stopped == (guard == "stop")
+            assert (adapter.totals.rollbacks > 0) == (guard == "rollback")
 
 
 def test_a_broken_image_is_nobodys_answer_and_spoils_no_other() -> None:

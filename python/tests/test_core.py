@@ -39,6 +39,19 @@ def test_a_recipe_is_a_set_of_options() -> None:
         (lambda: _core.method_options("", {"seed": "x"}), 'seed cannot be "x" (expected integer)'),
         (lambda: _core.parse_norm("blend:weight=2"), "weight must be from 0 to 1, not 2"),
         (lambda: _core.parse_parts("loss", "consistency:form=x"), 'option form cannot be "x"'),
+        (
+            lambda: _core.parse_parts("samples", "deyo:drop=1"),
+            "sample rule deyo: drop must lie in [-1, 1), not 1",
+        ),
+        (
+            lambda: _core.parse_parts("store", "window:length=0"),
+            "store window: length must lie in 1 .. 65536, not 0",
+        ),
+        (lambda: _core.method_options("", {"seed": -1}), "seed must be at least 0, not -1"),
+        (
+            lambda: _core.method_options("", {"inner_steps": 0}),
+            "inner_steps must be at least 1, not 0",
+        ),
         (lambda: _core.Selector("gala:windw=3", 0), 'has no option "windw"'),
         (lambda: _core.Guard("wran", 10), 'unknown guard "wran"'),
     ],

@@ -39,4 +39,8 @@ inline at::Tensor parameters_of(const Adapter& adapter) {
   return adapter.parameters().values().clone();
 }
 
+inline MethodOptions toy_options(const std::string& select) {
+  return {.loss = "entropy", .select = select, .guard = "off"};
+}
+
 }  // namespace gala

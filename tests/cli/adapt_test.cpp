@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "tests/cli/run_gala.h"
 
 namespace gala::test {
@@ -41,6 +44,43 @@ TEST_F(Adapt, SaysHowOftenAWindowTookALayerTwice) {
   // Three steps: the opening, and two choices.
   EXPECT_CONTAINS(adapt("--loss shot --select gala").out, " of 2 choices (");
   EXPECT_EQ(adapt("--loss shot --select random").out.find("repeats "), std::string::npos);
+}
+
+/// What the table of layers says of each, by its first column.
+std::map<std::string, std::string> moved_column(const Ending& ending) {
+  std::map<std::string, std::string> moved;
+  const std::vector<std::string> lines = ending.out_lines();
+  bool within = false;
+  for (const std::string& line : lines) {
+    const std::vector<std::string> cells = words(line);
+    if (within && cells.size() == 4) moved[cells[0]] = cells[1];
+    within = within || (cells.size() == 4 && cells[0] == "layer" && cells[1] == "moved");
+  }
+  return moved;
+}
+
+/// Layers that take a part of their update, or several times as much, are not left uncounted.
+TEST_F(Adapt, CountsUpdatesByTheirScale) {
+  for (const char* select : {"palm", "relative", "gala:window=2", "all"}) {
+    const Ending ending = adapt(std::string("--loss entropy --trace t.jsonl --select ") + select);
+    std::map<std::string, double> expected;
+    for (const auto& step : read_json_lines("t.jsonl")) {
+      for (const auto& layer : step.at("layers")) {
+        expected[layer.at("name")] += layer.at("weight").get<double>();
+      }
+    }
+    const auto moved = moved_column(ending);
+    ASSERT_EQ(moved.size(), 8U) << select << "\n" << ending.out;
+    double least_shown = std::numeric_limits<double>::infinity();
+    for (const auto& [layer, text] : moved) {
+      EXPECT_EQ(text, fmt::format("{:.4g}", expected.at(layer))) << select << ' ' << layer;
+      EXPECT_NE(text, "0") << select << ' ' << layer;
+      least_shown = std::min(least_shown, expected.at(layer));
+    }
+    for (const auto& [layer, weight] : expected) {
+      EXPECT_TRUE(weight <= least_shown || moved.contains(layer)) << select << ' ' << layer;
+    }
+  }
 }
 
 class EveryLoss : public Adapt, public ::testing::WithParamInterface<const char*> {};

@@ -116,6 +116,37 @@ TEST_F(Output, ProfileTellsWhereTheTimeWent) {
   }
 }
 
+/// The first batches of a stream take longer than the rest, by which a median and a mean are told apart.
+TEST_F(Output, ProfileTellsTheMedianOfABatch) {
+  for (const int batches : {1, 2, 3}) {
+    const Ending ending =
+        run(fmt::format("adapt --weights source.safetensors --loss entropy --quiet --profile "
+                        "--data arrays:images=x.npy --batch-size {}",
+                        24 / batches));
+    ASSERT_EQ(ending.code, 0) << ending.err;
+    double answers = 0;
+    for (const std::string& line : ending.out_lines()) {
+      const auto cells = words(line);
+      if (cells.size() == 4 && cells[3] == "%" && cells[0] != "load")
+        answers += std::stod(cells[1]);
+    }
+    const std::string before = "a batch in the median ";
+    const auto at = ending.out.find(before);
+    ASSERT_NE(at, std::string::npos) << ending.out;
+    EXPECT_CONTAINS(ending.out, " milliseconds, loading left out\n");
+    const double median = std::stod(ending.out.substr(at + before.size()));
+    EXPECT_GT(answers, 0) << ending.out;
+    const double rounding = 0.5;  // of seven numbers with one digit after the point
+    if (batches < 3) {
+      EXPECT_NEAR(median, answers / batches, rounding) << ending.out;
+    } else {
+      // Of three, two take as long at least, and two as long at most.
+      EXPECT_LT(2 * median, answers + rounding) << ending.out;
+      EXPECT_GT(median, 0);
+    }
+  }
+}
+
 TEST_F(Output, OnATerminalThereAreABarAndColours) {
   const std::string flags =
       "adapt --model wide_resnet:depth=10,width=1 --batch-size 1 --data arrays:images=x.npy";

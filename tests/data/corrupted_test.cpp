@@ -8,16 +8,11 @@ namespace gala {
 namespace {
 
 using test::message_of;
+using test::open_at;
 using test::TemporaryFolder;
 
 std::filesystem::path sample() {
   return std::filesystem::path(GALA_TEST_SOURCE_DIR) / "assets/cifar10_test_2000.png";
-}
-
-DataSource open_at(const std::string& spec, const std::filesystem::path& path) {
-  Spec parsed = Spec::parse(spec);
-  parsed.set("path", path.string());
-  return open_data(parsed);
 }
 
 /// `rows` pictures whose every byte is the row number, and labels that repeat after `period`.

@@ -12,14 +12,9 @@ namespace gala {
 namespace {
 
 using test::message_of;
+using test::open_at;
 using test::TemporaryFolder;
 using test::write_text;
-
-DataSource open_at(const std::string& spec, const std::filesystem::path& path) {
-  Spec parsed = Spec::parse(spec);
-  parsed.set("path", path.string());
-  return open_data(parsed);
-}
 
 /// Writes a PNG of so many channels whose values are `level` everywhere.
 void write_flat(const std::filesystem::path& path, int height, int width, std::uint8_t level,

@@ -15,15 +15,10 @@ namespace {
 
 using test::fixture;
 using test::message_of;
+using test::open_at;
 using test::read_text;
 using test::TemporaryFolder;
 using test::write_text;
-
-DataSource open_at(const std::string& spec, const std::filesystem::path& path) {
-  Spec parsed = Spec::parse(spec);
-  parsed.set("path", path.string());
-  return open_data(parsed);
-}
 
 /// `labels` then the three planes of a picture whose channel c at pixel i is (seed + i + 50 c) mod 256.
 std::string cifar_record(const std::string& labels, int seed) {

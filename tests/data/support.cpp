@@ -37,6 +37,12 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+DataSource open_at(const std::string& spec, const std::filesystem::path& path) {
+  Spec parsed = Spec::parse(spec);
+  parsed.set("path", path.string());
+  return open_data(parsed);
+}
+
 std::shared_ptr<const Dataset> counting_pictures(std::int64_t count, std::int64_t classes,
                                                  std::uint8_t first) {
   std::vector<std::uint8_t> pixels;

@@ -45,6 +45,9 @@ std::string message_of(Action&& action) {
 #define EXPECT_CONTAINS(text, part) \
   EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
 
+/// Opens the data that the spec names, in a folder.
+DataSource open_at(const std::string& spec, const std::filesystem::path& path);
+
 /// `count` pictures of 2 x 2, every value of picture i being `first + i`, label i modulo `classes`;
 /// unlabelled when that is 0.
 std::shared_ptr<const Dataset> counting_pictures(std::int64_t count, std::int64_t classes,

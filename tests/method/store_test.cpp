@@ -1,6 +1,7 @@
 // What is kept of a stream, and when a step is made on it.
 #include "gala/method/store.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -126,6 +127,38 @@ TEST(BalancedStore, KeepsWhatRottaKeeps) {
       number += 25;
     }
     EXPECT_EQ(steps, 12 * 25 / 16);
+  }
+}
+
+/// Images that come and go within one batch leave their places to later ones.
+TEST(BalancedStore, KeepsImagesBitForBit) {
+  for (const std::int64_t every : {0, 7, 100}) {
+    auto store = make_store(fmt::format("balanced:size=12,every={}", every));
+    store->attach(at::kCPU, 4);
+    PlainMemory plain{12, 4};
+    at::Tensor all = at::empty({0, 3, 4, 4});
+    std::int64_t steps = 0, fed = 0;
+    for (std::int64_t batch = 0; batch < 4; ++batch) {
+      // Values of all sizes, in a layout that is not that of the store.
+      Random random(5, "images", {static_cast<std::uint64_t>(batch)});
+      at::Tensor images = at::empty({50, 4, 4, 3});
+      for (std::int64_t i = 0; i < images.numel(); ++i) {
+        images.mutable_data_ptr<float>()[i] =
+            static_cast<float>(std::exp(20 * random.normal()) * random.normal());
+      }
+      images = images.permute({0, 3, 1, 2});
+      all = at::cat({all, images});
+      const at::Tensor logits = answers(batch, 50, 4);
+      store->take(images, logits, [&](const at::Tensor& kept) {
+        ++steps;
+        const std::int64_t end = every == 0 ? 50 * (batch + 1) : every * steps;
+        for (; fed < end; ++fed) plain.add(fed, answers(fed / 50, 50, 4)[fed % 50]);
+        std::vector<std::int64_t> numbers;
+        for (const PlainMemory::Kept& each : plain.by_class()) numbers.push_back(each.number);
+        EXPECT_TRUE(same_bytes(kept, all.index_select(0, at::tensor(numbers)))) << every;
+      });
+    }
+    EXPECT_EQ(steps, every == 0 ? 4 : 200 / every);
   }
 }
 

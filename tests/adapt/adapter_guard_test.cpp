@@ -1,0 +1,80 @@
+// What the adapter does where the guard sees a collapse.
+#include <gtest/gtest.h>
+
+#include "gala/adapt/adapter.h"
+#include "tests/adapt/toy.h"
+
+namespace gala {
+namespace {
+
+TEST(Adapter, RollsBackToTheSourceAfterCollapse) {
+  auto model = toy_model();
+  MethodOptions options = toy_options("all");
+  options.optimizer = "adam:rate=1";
+  options.guard = "rollback:horizon=8,every=2,displacement=0.3";
+  Adapter adapter(*model, options);
+  const at::Tensor source = parameters_of(adapter);
+  bool rolled_back = false;
+  for (int i = 1; i <= 12; ++i) {
+    const Answer answer = adapter.answer(toy_images(i));
+    if (!answer.health || !answer.health->collapsed) continue;
+    rolled_back = true;
+    EXPECT_EQ(answer.health->action, "rollback to source");
+    EXPECT_TRUE(same_bytes(source, parameters_of(adapter)));
+  }
+  EXPECT_TRUE(rolled_back);
+  EXPECT_GT(adapter.totals().rollbacks, 0);
+}
+
+TEST(Adapter, RollsBackToTheLastHealthyParameters) {
+  auto model = toy_model();
+  MethodOptions options = toy_options("all");
+  options.optimizer = "sgd:rate=0.05";
+  options.guard = "rollback:to=healthy,horizon=4,every=1,diversity=0,displacement=0.02";
+  Adapter adapter(*model, options);
+  at::Tensor healthy = parameters_of(adapter);
+  int rollbacks = 0;
+  for (int i = 1; i <= 60; ++i) {
+    const Answer answer = adapter.answer(toy_images(i));
+    if (!answer.health) continue;
+    if (answer.health->collapsed) {
+      EXPECT_TRUE(same_bytes(healthy, parameters_of(adapter)));
+      ++rollbacks;
+    } else {
+      healthy = parameters_of(adapter);
+    }
+  }
+  EXPECT_GT(rollbacks, 0);
+}
+
+TEST(Adapter, StopsAdaptingWhenTheGuardSaysSo) {
+  auto model = toy_model();
+  MethodOptions options = toy_options("all");
+  options.optimizer = "adam:rate=1";
+  options.guard = "stop:horizon=4,every=1,displacement=0.1";
+  Adapter adapter(*model, options);
+  for (int i = 1; i <= 5; ++i) adapter.answer(toy_images(i));
+  EXPECT_TRUE(adapter.stopped());
+  const at::Tensor before = parameters_of(adapter);
+  EXPECT_TRUE(adapter.answer(toy_images(6)).steps.empty());
+  EXPECT_TRUE(same_bytes(before, parameters_of(adapter)));
+}
+
+TEST(Adapter, ChangesNoNumberWhenTheGuardOnlyWarns) {
+  auto watched_model = toy_model(), plain_model = toy_model();
+  MethodOptions options = toy_options("all");
+  options.optimizer = "adam:rate=0.1";
+  Adapter plain(*plain_model, options);
+  options.guard = "warn:horizon=4,every=1";
+  Adapter watched(*watched_model, options);
+  bool collapsed = false;
+  for (int i = 1; i <= 10; ++i) {
+    const Answer answer = watched.answer(toy_images(i));
+    collapsed = collapsed || (answer.health && answer.health->collapsed);
+    EXPECT_TRUE(same_bytes(answer.logits, plain.answer(toy_images(i)).logits));
+  }
+  EXPECT_TRUE(collapsed);
+}
+
+}  // namespace
+}  // namespace gala
