@@ -49,6 +49,7 @@ install: build ## Install library, headers and program below PREFIX (default /us
 ##@ Develop
 
 .PHONY: test
+test: export GALA_BROWSER := 1
 test: all ## Build everything and run every test (ARGS='-R Gala' for some)
 	@$(CTEST) --test-dir build $(ARGS)
 
@@ -143,7 +144,7 @@ build-asan/build.ninja: FORCE
 	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1' $(CONFIGURE)
 
 build-tsan/build.ninja: FORCE
-	@tools/configure build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGALA_SANITIZE_THREADS=ON \
+	@tools/configure build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGALA_SANITIZE_THREADS=ON -DGALA_CUDA=OFF \
 	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1' $(CONFIGURE)
 
 build-tidy/build.ninja: FORCE

@@ -56,6 +56,7 @@ function(gala_add_test_fixture)
   set(test gala_fixture_${arg_NAME})
   add_test(NAME ${test} COMMAND ${GALA_TEST_PYTHON} ${arg_SCRIPT}
                                 ${PROJECT_BINARY_DIR}/fixtures/${arg_NAME} ${arg_ARGUMENTS})
-  set_tests_properties(${test} PROPERTIES FIXTURES_SETUP ${arg_NAME} LABELS fixture TIMEOUT 600
+  # Others wait for it, so it is begun early.
+  set_tests_properties(${test} PROPERTIES FIXTURES_SETUP ${arg_NAME} LABELS fixture TIMEOUT 600 COST 400
                                           ENVIRONMENT "OMP_NUM_THREADS=1")
 endfunction()

@@ -40,7 +40,8 @@ Answer Adapter::answer(const at::Tensor& images) {
     const PassRunner::Apart apart;
     parts_.drift->observe(frame.taught.logits.defined() ? frame.taught : frame.output);
   }
-  const at::Tensor raw = frame.facts.logits();
+  // A store makes passes of its own before the guard looks.
+  const at::Tensor raw = parts_.store ? frame.facts.logits().clone() : frame.facts.logits();
   at::Tensor on_host = raw, asked = frame.images;
   if (!answer.logits.is_same(frame.logits)) {
     on_host = answer.logits.to(at::kCPU);
@@ -69,7 +70,7 @@ Answer Adapter::answer(const at::Tensor& images) {
   }
   totals_.from_source += std::ssize(answer.from_source);
   totals_.unanswered += std::ssize(answer.unanswered);
-  watch(answer, std::move(health));
+  watch(answer, std::move(health), {shown.images, raw});
   for (const at::Tensor& logits : {answer.logits, answer.adapted}) {
     if (logits.defined()) scope->hand_over(logits);
   }

@@ -108,6 +108,16 @@ class Adapter {
     at::Tensor weights = {};  ///< of the images; undefined where all count alike
     at::Tensor gate = {};     ///< not finite: no moment moves
   };
+  /// By whose statistics the source's parameters answer.
+  enum class Witness {
+    kPresent,  ///< as the network at hand normalises now
+    kBatch,
+    kSource
+  };
+  /// What the network saw last, and its own answers on the host.
+  struct Seen {
+    at::Tensor images, logits;
+  };
   /// Parameters and statistics, in host memory.
   struct Snapshot {
     at::Tensor values;
@@ -153,14 +163,15 @@ class Adapter {
   static std::vector<std::int64_t> fill_in(Answer& answer, const at::Tensor& logits,
                                            const std::vector<std::int64_t>& numbers);
   std::string run_name() const;
-  at::Tensor answer_from_source(const at::Tensor& images);
+  at::Tensor answer_from_source(const at::Tensor& images, Witness witness = Witness::kSource);
   void answer_again(Answer& answer, const at::Tensor& images);
   void put_in_shadow(Answer& answer, const at::Tensor& images);
-  void watch(Answer& answer, BatchHealth health);
+  void watch(Answer& answer, BatchHealth health, const Seen& seen);
   Snapshot take_snapshot() const;
   void restore(const Snapshot& snapshot);
   void begin_at(const Snapshot& snapshot);
-  HealthEvent judge();
+  HealthEvent judge(const Seen& seen);
+  void compare_with_source(const Seen& seen);
   at::Tensor difference_from_source() const;
   double relative_displacement() const;
   bool keeps_healthy() const;

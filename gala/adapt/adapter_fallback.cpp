@@ -85,7 +85,8 @@ void Adapter::put_in_shadow(Answer& answer, const at::Tensor& images) {
   answer.unanswered = without_class(answer.predictions);
 }
 
-at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
+/// The source's parameters answer; nothing moves.
+at::Tensor Adapter::answer_from_source(const at::Tensor& images, Witness witness) {
   const PassRunner::Apart apart;
   // Also where the device has no memory for the answer: what was adapted must not be lost.
   struct Back {
@@ -100,8 +101,14 @@ at::Tensor Adapter::answer_from_source(const at::Tensor& images) {
   Back back{*this};
   at::Tensor logits;
   try {
-    restore(source_);
-    model_.set_norm_mode({});
+    if (witness == Witness::kPresent) {
+      const c10::NoGradGuard no_grad;
+      arena_->values().copy_(source_.values);
+    } else {
+      restore(source_);
+      model_.set_norm_mode(
+          {.kind = witness == Witness::kBatch ? NormKind::kBatch : NormKind::kSource});
+    }
     logits = model_.forward(images, /*update_statistics=*/false).logits;
   } catch (...) {
     back.put();

@@ -17,7 +17,7 @@ BatchHealth Adapter::look_at_rows(const at::Tensor& host_logits) {
 }
 
 /// `health` is that of the adapted model, in shadow mode too.
-void Adapter::watch(Answer& answer, BatchHealth health) {
+void Adapter::watch(Answer& answer, BatchHealth health, const Seen& seen) {
   if (guard_.action() == GuardAction::kOff) return;
   for (const StepRecord& step : answer.steps) {
     double applied = 0;
@@ -33,7 +33,7 @@ void Adapter::watch(Answer& answer, BatchHealth health) {
   constexpr double kDrowns = 1 << 24;
   health.lost = health.update_norm > kDrowns * std::max(source_norm_, 1.0);
   if (!guard_.observe(health)) return;
-  answer.health = judge();
+  answer.health = judge(seen);
   answer.health->batch = totals_.batches;
   if (!answer.health->collapsed) {
     if (keeps_healthy()) healthy_ = take_snapshot();
@@ -48,14 +48,45 @@ void Adapter::watch(Answer& answer, BatchHealth health) {
 
 /// On a GPU the source lies on the other side of the bus. The way the parameters went bounds how far
 /// they can be from it; only where that bound is too large the distance itself is looked at.
-HealthEvent Adapter::judge() {
-  if (!arena_->values().is_cpu()) {
+HealthEvent Adapter::judge(const Seen& seen) {
+  double displacement = 0;
+  bool exact = arena_->values().is_cpu();
+  if (!exact) {
     double square = 0;
     for (const double way : travelled_) square += way * way;
-    const double bound = std::sqrt(square) / source_norm_;
-    if (bound <= guard_.options().displacement) return guard_.judge(bound, /*exact=*/false);
+    displacement = std::sqrt(square) / source_norm_;
+    exact = guard_.is_far(displacement);
   }
-  return guard_.judge(relative_displacement(), /*exact=*/true);
+  if (exact) displacement = relative_displacement();
+  if (guard_.asks_source(displacement)) compare_with_source(seen);
+  return guard_.judge(displacement, exact);
+}
+
+/// Whether the source's parameters still answer as these do. Any of their answers will do, since each has streams where it is
+/// worth little: by the statistics in use, which may have followed other parameters; by the batch's, which may be small or of one class; by the
+/// source's, which do not know this weather.
+void Adapter::compare_with_source(const Seen& seen) {
+  const std::vector<std::int64_t> ours = look_at_rows(seen.logits).predictions;
+  const at::Tensor images = seen.images.to(model_.device(), at::kFloat);
+  const NormKind kind = model_.norm_mode().kind;
+  std::vector<Witness> witnesses = {Witness::kPresent};
+  if (!model_.buffers().empty() && kind != NormKind::kSource) {
+    if (kind != NormKind::kBatch) witnesses.push_back(Witness::kBatch);
+    witnesses.push_back(Witness::kSource);
+  }
+  std::int64_t answered = 0, agreed = 0;
+  for (const std::int64_t each : ours) answered += each != kNoClass;
+  for (const Witness witness : witnesses) {
+    if (2 * agreed >= answered) break;
+    const std::vector<std::int64_t> theirs =
+        look_at_rows(answer_from_source(images, witness).to(at::kCPU)).predictions;
+    std::int64_t equal = 0;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      equal += ours[i] != kNoClass && ours[i] == theirs[i];
+    }
+    agreed = std::max(agreed, equal);
+  }
+  guard_.compare(agreed, answered);
 }
 
 bool Adapter::keeps_healthy() const {

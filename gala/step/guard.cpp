@@ -1,6 +1,7 @@
 #include "gala/step/guard.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -44,6 +45,7 @@ nlohmann::ordered_json HealthEvent::to_json() const {
                                  {"refused", refused},
                                  {"histogram", histogram}};
   if (not_finite > 0) json["not_finite"] = not_finite;
+  if (agreement) json["agreement"] = *agreement;
   return json;
 }
 
@@ -115,6 +117,30 @@ void Guard::take_in(const BatchHealth& batch) {
   }
 }
 
+bool Guard::asks_source(double displacement) const {
+  return is_far(displacement) || std::has_single_bit(static_cast<std::uint64_t>(judged_ + 1));
+}
+
+void Guard::compare(std::int64_t agreed, std::int64_t images) {
+  if (images == 0) return;
+  compared_.push_back({agreed, images});
+  std::int64_t all = 0;
+  for (const Comparison& each : compared_) all += each.images;
+  while (all - compared_.front().images >= std::min(kCompared, options_.horizon)) {
+    all -= compared_.front().images;
+    compared_.pop_front();
+  }
+}
+
+std::optional<double> Guard::agreement() const {
+  std::int64_t agreed = 0, all = 0;
+  for (const Comparison& each : compared_) agreed += each.agreed, all += each.images;
+  if (all < std::min(kCompared, options_.horizon)) return std::nullopt;
+  const double classes = reference_ ? reference_->effective_classes : std::ssize(histogram_);
+  const double chance = 1 / std::max(classes, 2.0);
+  return (static_cast<double>(agreed) / static_cast<double>(all) - chance) / (1 - chance);
+}
+
 HealthEvent Guard::judge(double displacement, bool exact) {
   HealthEvent event;
   event.batch = batches_;
@@ -141,8 +167,11 @@ HealthEvent Guard::judge(double displacement, bool exact) {
       event.effective_classes - 1 < options_.diversity * (reference_->effective_classes - 1)) {
     event.reasons.push_back("diversity");
   }
-  if (!(displacement <= options_.displacement)) event.reasons.push_back("displacement");
+  if (asks_source(displacement)) event.agreement = agreement();
+  const bool strangers = event.agreement && *event.agreement < kAgreement;
+  if (strangers || std::isnan(displacement)) event.reasons.push_back("disagreement");
   event.collapsed = !event.reasons.empty();
+  if (is_far(displacement)) event.reasons.push_back("displacement");
   if (enough && event.entropy < options_.entropy * reference_->entropy) {
     event.reasons.push_back("entropy");
   }
@@ -151,6 +180,7 @@ HealthEvent Guard::judge(double displacement, bool exact) {
     event.action = format_value(action_);
     if (action_ == GuardAction::kRollback) event.action += " to " + format_value(options_.to);
   }
+  ++judged_;
   return event;
 }
 
@@ -165,13 +195,18 @@ void Guard::forget(bool all) {
   not_finite_ = 0;
   lost_ = false;
   alarmed_ = false;
+  compared_.clear();
   if (!all) return;
   batches_ = 0;
+  judged_ = 0;
   reference_.reset();
 }
 
 nlohmann::json Guard::save() const {
-  nlohmann::json state{{"batches", batches_}, {"update_norm", update_norm_}, {"refused", refused_}};
+  nlohmann::json state{{"batches", batches_},
+                       {"judged", judged_},
+                       {"update_norm", update_norm_},
+                       {"refused", refused_}};
   for (const Entry& entry : recent_) {
     state["recent"].push_back(
         {{"predictions", entry.predictions}, {"entropy_sum", entry.entropy_sum}});
@@ -181,6 +216,9 @@ nlohmann::json Guard::save() const {
                     {"not_finite", not_finite_},
                     {"lost", lost_},
                     {"alarmed", alarmed_}};
+  for (const Comparison& each : compared_) {
+    state["compared"].push_back({each.agreed, each.images});
+  }
   if (reference_) {
     state["reference"] = {{"shares", reference_->shares},
                           {"effective_classes", reference_->effective_classes},
@@ -192,6 +230,7 @@ nlohmann::json Guard::save() const {
 void Guard::load(const nlohmann::json& state) {
   forget(/*all=*/true);
   batches_ = state.at("batches");
+  judged_ = state.value("judged", std::int64_t{0});
   update_norm_ = state.at("update_norm");
   refused_ = state.at("refused");
   const auto& alarm = state.at("alarm");
@@ -211,6 +250,9 @@ void Guard::load(const nlohmann::json& state) {
     seen_ += static_cast<std::int64_t>(recent_.back().predictions.size());
   }
   entropy_sum_ = state.at("entropy_sum");  // not the sum anew: its rounding must not change
+  for (const auto& each : state.value("compared", nlohmann::json::array())) {
+    compared_.push_back({each.at(0), each.at(1)});
+  }
   if (state.contains("reference")) {
     const auto& reference = state["reference"];
     reference_ = Reference{reference.at("shares"), reference.at("effective_classes"),

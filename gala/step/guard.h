@@ -46,7 +46,8 @@ struct GuardOptions {
     option("entropy", &GuardOptions::entropy,
            "warning sign when the mean entropy falls below this share of the first horizon's");
     option("displacement", &GuardOptions::displacement,
-           "collapse when |θ - θ_source| / |θ_source| exceeds this");
+           "where |θ - θ_source| / |θ_source| exceeds this, every judgement asks the source's "
+           "parameters, too");
     option("to", &GuardOptions::to, "where `rollback` goes");
   }
 };
@@ -56,13 +57,16 @@ struct HealthEvent {
   std::int64_t batch = 0;
   bool collapsed = false;
   /// "not finite" (answers), "lost" (parameters), "refused" (several steps in a row), "diversity",
-  /// "displacement", "entropy" (a sign alone)
+  /// "disagreement" (with the source's parameters); signs alone are "displacement" and "entropy"
   std::vector<std::string> reasons;
   std::vector<std::int64_t> histogram;  ///< answers by class over the horizon
   double effective_classes = 0;         ///< exp of the histogram's entropy
   double entropy = 0;                   ///< mean over the horizon
   double displacement = 0;              ///< |θ - θ_source| / |θ_source|
   bool exact = true;                    ///< false: the displacement is at most that
+  /// Share of answers beyond chance that the source's parameters give, too: 1 all, 0 no more than chance.
+  /// Empty where they were not asked.
+  std::optional<double> agreement;
   double drift = 0;  ///< total variation between this histogram and the first horizon's, 0..1
   double update_norm = 0;
   std::int64_t refused = 0;
@@ -73,11 +77,16 @@ struct HealthEvent {
 };
 
 /// Tells collapse from health without labels, from the histogram and entropy of recent answers and
-/// from how far the parameters went. The first `horizon` answers are the reference: they are nearly
-/// the source model's. The displacement is what gives away a collapse that keeps all classes in use
-/// (SHOT's diversity term does that): on CIFAR-10-C, a WideResNet-16-2 that adapts all layers with
-/// Adam at 1e-3 passes 0.2 within 30 steps, GALA stays below 0.03 over 100. On a stream sorted by
-/// class the histogram narrows for honest reasons; raise `horizon` or lower `diversity` there.
+/// from what the source's parameters answer. The first `horizon` answers are the reference: they are nearly
+/// the source model's. On a stream sorted by class the histogram narrows for honest reasons; raise `horizon` or
+/// lower `diversity` there.
+///
+/// A collapse can keep all classes in use (SHOT's diversity term does that), or be over before the reference is there.
+/// Then nothing tells it from the answers alone, but the source's parameters do: they answer otherwise. They are asked
+/// at the first judgement, the second, the fourth and so on, and at each where |θ - θ_source| / |θ_source| exceeds
+/// `displacement`. That is no collapse by itself: with a rate that never falls parameters go ever farther, on healthy
+/// streams too. It is one where, of the newest kCompared images or more, the share p of answers that are the same is,
+/// beyond the chance c of one in the classes in use at the reference, (p - c) / (1 - c) < kAgreement.
 ///
 /// Answers that are not finite where the source model's are, an update that leaves nothing of the
 /// source (before parameters can overflow), and kRefusedInARow refused steps in a row are a collapse at
@@ -86,6 +95,8 @@ struct HealthEvent {
 class Guard {
  public:
   static constexpr std::int64_t kRefusedInARow = 3;
+  static constexpr std::int64_t kCompared = 32;  ///< or the horizon, where that is less
+  static constexpr double kAgreement = 0.5;
 
   /// `text` is "off", "warn", "stop", "rollback:to=healthy", ... with the options above.
   Guard(std::string_view text, std::int64_t classes);
@@ -95,6 +106,12 @@ class Guard {
 
   /// Takes a batch in. True when a judgement is due.
   bool observe(const BatchHealth& batch);
+  /// True beyond the limit, and where there is no telling.
+  bool is_far(double displacement) const { return !(displacement <= options_.displacement); }
+  /// True where the judgement that is due, by this relative displacement, needs the source's answers.
+  bool asks_source(double displacement) const;
+  /// Takes in how many of these images the source's parameters answer as those at hand do.
+  void compare(std::int64_t agreed, std::int64_t images);
   /// Judges the recent answers, given the relative displacement or a bound on it.
   HealthEvent judge(double displacement, bool exact = true);
 
@@ -114,12 +131,18 @@ class Guard {
     double entropy;
   };
 
+  struct Comparison {
+    std::int64_t agreed, images;
+  };
+
   bool raises_alarm(const BatchHealth& batch);
+  std::optional<double> agreement() const;
   void take_in(const BatchHealth& batch);
 
   GuardAction action_ = GuardAction::kWarn;
   GuardOptions options_;
   std::int64_t batches_ = 0;
+  std::int64_t judged_ = 0;
   std::int64_t seen_ = 0;  ///< answers in recent_
   std::deque<Entry> recent_;
   std::vector<std::int64_t> histogram_;
@@ -129,7 +152,8 @@ class Guard {
   std::int64_t refused_in_a_row_ = 0;  ///< without a broken image as an excuse
   std::int64_t not_finite_ = 0;
   bool lost_ = false;
-  bool alarmed_ = false;  ///< the newest batch was an alarm
+  bool alarmed_ = false;             ///< the newest batch was an alarm
+  std::deque<Comparison> compared_;  ///< the newest
   std::optional<Reference> reference_;
 };
 

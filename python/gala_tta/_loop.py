@@ -20,7 +20,7 @@ from gala_tta._parts import Output, Part
 from gala_tta._pass import Frame, Kind, Network
 from gala_tta._records import Last, Totals
 from gala_tta._runner import Runner
-from gala_tta._watch import Snapshot, Watch, look_at_rows
+from gala_tta._watch import Seen, Snapshot, Watch, look_at_rows
 
 
 class Loop:
@@ -44,7 +44,7 @@ class Loop:
     def _check_open(self) -> None:
         raise NotImplementedError
 
-    def _answer(self, images: Tensor) -> tuple[Last, _core.BatchHealth]:
+    def _answer(self, images: Tensor) -> tuple[Last, _core.BatchHealth, Seen]:
         self.totals.batches += 1
         if self._options["episodic"]:
             self.restart()
@@ -57,11 +57,12 @@ class Loop:
             still = shown is not None and not shown.statistics
             frame = self._runner.run(asked, Kind.ANSWER_STILL if still else Kind.ANSWER)
         raw = frame.logits.detach()
+        seen = Seen(asked, raw)
         logits = self._predict(frame, steps)
         if self._method.drift is not None and self._adapts_now():
-            seen = frame.output if frame.taught is None else frame.taught
-            assert seen is not None
-            self._method.drift.observe(seen)
+            observed = frame.output if frame.taught is None else frame.taught
+            assert observed is not None
+            self._method.drift.observe(observed)
         if shown is not None and shown.rows is not None:
             asked, logits = asked[shown.rows], logits[shown.rows]
         health = look_at_rows(logits)
@@ -83,7 +84,7 @@ class Loop:
             store.take(asked, raw.cpu(), lambda kept: (self._adapt_to(kept, steps), None)[1])
         self.totals.from_source += len(last.from_source)
         self.totals.unanswered += len(last.unanswered)
-        return last, health
+        return last, health, seen
 
     def _adapt_to(self, images: Tensor, steps: list[_core.StepRecord]) -> Frame:
         frame = self._adapt_once(images, Kind.ADAPT, steps)
@@ -168,8 +169,8 @@ class Loop:
             return self._method.readout.correct(answered)
         return answered.logits
 
-    def _watch_over(self, last: Last, health: _core.BatchHealth) -> None:
-        event = self._watch.observe(last, health)
+    def _watch_over(self, last: Last, health: _core.BatchHealth, seen: Seen) -> None:
+        event = self._watch.observe(last, health, seen)
         if event is None:
             return
         event.batch = self.totals.batches

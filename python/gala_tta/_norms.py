@@ -136,9 +136,9 @@ class Norms:
             self._update = before
 
     @contextmanager
-    def as_source(self) -> Iterator[None]:
-        """Use the source's statistics for a while, whatever the mode."""
-        self._put(Mode("source"), self._source)
+    def as_source(self, name: str = "source") -> Iterator[None]:
+        """Use the source's statistics for a while, or the batch's, whatever the mode."""
+        self._put(Mode(name), self._source)
         try:
             yield
         finally:

@@ -27,6 +27,14 @@ class Snapshot:
     travelled: list[float]
 
 
+@dataclass
+class Seen:
+    """What the network saw last, and its own answers."""
+
+    images: Tensor
+    logits: Tensor
+
+
 def look_at_rows(logits: Tensor) -> _core.BatchHealth:
     """Return what the guard sees of logits [N, C]."""
     rows = logits.detach().float().cpu().contiguous()
@@ -80,7 +88,9 @@ class Watch:
         self._norms.put_back(snapshot.statistics)
         self.travelled = list(snapshot.travelled)
 
-    def observe(self, last: Last, health: _core.BatchHealth) -> _core.HealthEvent | None:
+    def observe(
+        self, last: Last, health: _core.BatchHealth, seen: Seen
+    ) -> _core.HealthEvent | None:
         """Take a batch in; a judgement where one is due."""
         if self.guard.action == "off":
             return None
@@ -91,21 +101,50 @@ class Watch:
             health.refused += step.refused
             health.steps += 1
         health.lost = health.update_norm > _DROWNS * max(self.source_norm, 1.0)
-        return self._judge() if self.guard.observe(health) else None
+        return self._judge(seen) if self.guard.observe(health) else None
 
-    def _judge(self) -> _core.HealthEvent:
+    def _judge(self, seen: Seen) -> _core.HealthEvent:
         # On a GPU the way bounds the distance; only where the bound is too large it is looked at.
-        if self._arena.device.type != "cpu":
-            bound = math.sqrt(sum(way * way for way in self.travelled)) / self.source_norm
-            if bound <= self.guard.most_displacement:
-                return self.guard.judge(bound, exact=False)
-        difference = self._arena.source - self._arena.values
-        return self.guard.judge(math.sqrt(squared_norm(difference)) / self.source_norm, exact=True)
+        displacement, exact = 0.0, self._arena.device.type == "cpu"
+        if not exact:
+            displacement = math.sqrt(sum(way * way for way in self.travelled)) / self.source_norm
+            exact = self.guard.is_far(displacement)
+        if exact:
+            difference = self._arena.source - self._arena.values
+            displacement = math.sqrt(squared_norm(difference)) / self.source_norm
+        if self.guard.asks_source(displacement):
+            self._compare_with_source(seen)
+        return self.guard.judge(displacement, exact)
+
+    def _compare_with_source(self, seen: Seen) -> None:
+        """Tell the guard whether the source's parameters still answer as these do.
+
+        Any of their answers will do, since each has streams where it is worth little: by the
+        statistics in use, which may have followed other parameters; by the batch's, which may be
+        small or of one class; by the source's, which do not know this weather.
+        """
+        ours = look_at_rows(seen.logits).predictions
+        answered, agreed = sum(each >= 0 for each in ours), 0
+        witnesses = ["present"]
+        if len(self._norms) > 0 and self._norms.mode.name != "source":
+            witnesses += [name for name in ("batch", "source") if name != self._norms.mode.name]
+        for witness in witnesses:
+            if 2 * agreed >= answered:
+                break
+            theirs = look_at_rows(self.ask_source(seen.images, witness)).predictions
+            equal = sum(a == b and a >= 0 for a, b in zip(ours, theirs, strict=True))
+            agreed = max(agreed, equal)
+        self.guard.compare(agreed, answered)
 
     @torch.no_grad()
-    def ask_source(self, images: Tensor) -> Tensor:
-        """Return the logits of the source model, with the source's statistics."""
-        with self._arena.holding(self._arena.source), self._norms.as_source():
+    def ask_source(self, images: Tensor, statistics: str = "source") -> Tensor:
+        """Return the logits by the source's parameters; nothing moves.
+
+        `statistics` says whose: of the source, of the batch, or as they are at present.
+        """
+        norms = self._norms
+        how = norms.still() if statistics == "present" else norms.as_source(statistics)
+        with self._arena.holding(self._arena.source), how:
             return self._network(images).logits
 
     @torch.no_grad()

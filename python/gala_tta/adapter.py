@@ -220,8 +220,8 @@ class Adapter(Loop):
             # Who only answers may be in inference mode; what adapts cannot be.
             with torch.inference_mode(False), self._runner.scope(images):
                 images = images.clone() if images.is_inference() else images.detach()
-                last, health = self._answer(images)
-                self._watch_over(last, health)
+                last, health, seen = self._answer(images)
+                self._watch_over(last, health, seen)
                 self._runner.hand_over(last.logits, last.adapted)
         except BaseException:
             self.totals = before

@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -37,6 +38,7 @@ void bind_guard(nb::module_& m) {
       .def_ro("entropy", &HealthEvent::entropy)
       .def_ro("displacement", &HealthEvent::displacement)
       .def_ro("exact", &HealthEvent::exact)
+      .def_ro("agreement", &HealthEvent::agreement)
       .def_ro("drift", &HealthEvent::drift)
       .def_ro("action", &HealthEvent::action)
       .def("to_json", [](const HealthEvent& self) { return self.to_json().dump(); });
@@ -45,8 +47,9 @@ void bind_guard(nb::module_& m) {
       .def_prop_ro("action", [](const Guard& self) { return format_value(self.action()); })
       .def_prop_ro("to_healthy",
                    [](const Guard& self) { return self.options().to == RollbackTarget::kHealthy; })
-      .def_prop_ro("most_displacement",
-                   [](const Guard& self) { return self.options().displacement; })
+      .def("is_far", &Guard::is_far)
+      .def("asks_source", &Guard::asks_source)
+      .def("compare", &Guard::compare)
       .def("observe", &Guard::observe)
       .def("judge", &Guard::judge, nb::arg("displacement"), nb::arg("exact"))
       .def("forget", &Guard::forget, nb::arg("all"))

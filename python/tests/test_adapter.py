@@ -257,6 +257,35 @@ def test_the_guard_stops_and_goes_back() -> None:
             assert (adapter.totals.rollbacks > 0) == (guard == "rollback")
 
 
+@pytest.mark.parametrize("norm", ["batch", "source", "running", "adaptive", "blend:weight=0.3"])
+def test_the_guard_asks_the_source_before_it_calls_far_a_collapse(norm: str) -> None:
+    def run(guard: str) -> tuple[list[torch.Tensor], list[gala.HealthEvent]]:
+        answers, events = [], []
+        slow = "adam:rate=1e-6"
+        with gala.Adapter(
+            small_net(), loss="entropy", head="adapt", optim=slow, norm=norm, guard=guard
+        ) as adapter:
+            for number, images in enumerate(batches(9)):
+                if number == 8:  # every answer is another one from now on
+                    with torch.no_grad():
+                        for parameter in list(adapter.module.parameters())[-2:]:
+                            parameter.neg_()
+                answers.append(adapter(images).clone())
+                if adapter.last is not None and adapter.last.health is not None:
+                    events.append(adapter.last.health)
+        return answers, events
+
+    answers, events = run("warn:horizon=8,every=1,displacement=1e-9,diversity=0")
+    for event in events[:-1]:
+        assert event.reasons == ["displacement"]
+        assert event.agreement is not None
+        assert event.agreement > 0.9
+    assert events[-1].collapsed
+    assert events[-1].reasons == ["disagreement", "displacement"]
+    unwatched, _ = run("off")
+    assert all(torch.equal(a, b) for a, b in zip(answers, unwatched, strict=True))
+
+
 def test_a_broken_image_is_nobodys_answer_and_spoils_no_other() -> None:
     net, images = small_net(), batches(1)[0].clone()
     images[2] = float("nan")

@@ -30,7 +30,8 @@ TEST(Adapter, RollsBackToTheLastHealthyParameters) {
   auto model = toy_model();
   MethodOptions options = toy_options("all");
   options.optimizer = "sgd:rate=0.05";
-  options.guard = "rollback:to=healthy,horizon=4,every=1,diversity=0,displacement=0.02";
+  // Any class less than at the reference is called a collapse.
+  options.guard = "rollback:to=healthy,horizon=4,every=1,diversity=1";
   Adapter adapter(*model, options);
   at::Tensor healthy = parameters_of(adapter);
   int rollbacks = 0;
@@ -61,19 +62,41 @@ TEST(Adapter, StopsAdaptingWhenTheGuardSaysSo) {
 }
 
 TEST(Adapter, ChangesNoNumberWhenTheGuardOnlyWarns) {
-  auto watched_model = toy_model(), plain_model = toy_model();
-  MethodOptions options = toy_options("all");
-  options.optimizer = "adam:rate=0.1";
-  Adapter plain(*plain_model, options);
-  options.guard = "warn:horizon=4,every=1";
-  Adapter watched(*watched_model, options);
-  bool collapsed = false;
-  for (int i = 1; i <= 10; ++i) {
-    const Answer answer = watched.answer(toy_images(i));
-    collapsed = collapsed || (answer.health && answer.health->collapsed);
-    EXPECT_TRUE(same_bytes(answer.logits, plain.answer(toy_images(i)).logits));
+  for (const std::string norm : {"batch", "source", "running", "adaptive", "blend:weight=0.3"}) {
+    auto watched_model = toy_model(), plain_model = toy_model();
+    MethodOptions options = toy_options("all");
+    options.optimizer = "adam:rate=0.1";
+    options.norm = norm;
+    Adapter plain(*plain_model, options);
+    options.guard = "warn:horizon=4,every=1";
+    Adapter watched(*watched_model, options);
+    bool collapsed = false, asked = false;
+    for (int i = 1; i <= 10; ++i) {
+      const Answer answer = watched.answer(toy_images(i));
+      collapsed = collapsed || (answer.health && answer.health->collapsed);
+      asked = asked || (answer.health && answer.health->agreement);
+      EXPECT_TRUE(same_bytes(answer.logits, plain.answer(toy_images(i)).logits)) << norm << i;
+    }
+    EXPECT_TRUE(collapsed) << norm;
+    EXPECT_TRUE(asked) << norm;
   }
-  EXPECT_TRUE(collapsed);
+}
+
+/// Parameters that have hardly moved answer as the source's do, whoever's statistics are in use, and after however many batches.
+TEST(Adapter, NearItsSourceIsAsItsSourceInEveryNormMode) {
+  for (const std::string norm : {"batch", "source", "running", "adaptive", "blend:weight=0.3"}) {
+    auto model = toy_model();
+    MethodOptions options = toy_options("all");
+    options.optimizer = "adam:rate=1e-6";
+    options.norm = norm;
+    options.guard = "warn:horizon=4,every=1,displacement=1e-9";
+    Adapter adapter(*model, options);
+    for (int i = 1; i <= 20; ++i) {
+      const Answer answer = adapter.answer(toy_images(i));
+      ASSERT_TRUE(answer.health && answer.health->agreement) << norm << i;
+      EXPECT_EQ(*answer.health->agreement, 1) << norm << i;
+    }
+  }
 }
 
 }  // namespace

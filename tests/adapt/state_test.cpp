@@ -75,10 +75,11 @@ INSTANTIATE_TEST_SUITE_P(
                       .optimizer = "adam:moments=selected"},
         MethodOptions{.loss = "entropy", .select = "random", .seed = 5},
         MethodOptions{.loss = "entropy", .select = "auto_snr:definition=paper,threshold=0.3"},
-        MethodOptions{.loss = "entropy",
-                      .select = "auto_rgn",
-                      .optimizer = "sgd:momentum=0.9,nesterov=yes",
-                      .guard = "rollback:to=healthy,horizon=8,every=2,displacement=0.01"}),
+        MethodOptions{
+            .loss = "entropy",
+            .select = "auto_rgn",
+            .optimizer = "sgd:momentum=0.9,nesterov=yes",
+            .guard = "rollback:to=healthy,horizon=8,every=2,diversity=1,displacement=0.01"}),
     [](const auto& one) { return fmt::format("Method{}", one.index); });
 
 TEST(State, BelongsToOneModelAndOneMethod) {

@@ -16,6 +16,7 @@ TEST_F(CudaEndurance, MemoryAndTimeStayFlatAndTheGuardCalm) {
     EXPECT_LT(found.heap_growth, 0.01);
     EXPECT_LT(found.device_growth, 0.01);
     EXPECT_EQ(found.alarms, 0);
+    EXPECT_GT(found.asked, 0);
     EXPECT_LT(found.error_end, 0.1);
     EXPECT_TRUE(batches < 10000 || found.slower < 1.1) << found.slower;
   }

@@ -88,18 +88,84 @@ TEST(Guard, MeasuresDiversityAndDriftByTheirFormulas) {
   EXPECT_DOUBLE_EQ(event.entropy, 0.5);
 }
 
-TEST(Guard, FindsParametersThatWentTooFar) {
+TEST(Guard, FindsParametersThatWentFarAndAnswerOtherwise) {
   Guard guard("rollback:to=healthy,horizon=10,every=1,displacement=0.25", 3);
   Random random(3, "guard");
   guard.observe(even_batch(random, 10, 3));
-  EXPECT_FALSE(guard.judge(0.25).collapsed);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(guard.judge(0.25).collapsed);
+  guard.compare(/*agreed=*/3, /*images=*/10);
+  EXPECT_FALSE(guard.asks_source(0.25));
+  EXPECT_FALSE(guard.judge(0.25).collapsed) << "near: what the source said before does not count";
+  for (int i = 0; i < 4; ++i) guard.judge(0);
+  EXPECT_TRUE(guard.asks_source(0.26));
   const HealthEvent event = guard.judge(0.26);
   EXPECT_TRUE(event.collapsed);
-  EXPECT_EQ(event.reasons, std::vector<std::string>{"displacement"});
+  EXPECT_EQ(event.reasons, (std::vector<std::string>{"disagreement", "displacement"}));
   EXPECT_EQ(event.displacement, 0.26);
+  EXPECT_LT(event.agreement.value(), 0.05);
+  EXPECT_EQ(event.to_json().at("agreement"), event.agreement.value());
   EXPECT_EQ(event.action, "rollback to healthy");
+  EXPECT_TRUE(guard.asks_source(kNan));
+  guard.compare(10, 10);
   EXPECT_TRUE(guard.judge(kNan).collapsed);
   EXPECT_EQ(Guard("rollback", 3).options().to, RollbackTarget::kSource);
+}
+
+TEST(Guard, TakesDistanceAloneAsASign) {
+  Guard guard("stop:horizon=100,every=10", 4);
+  Random random(9, "guard");
+  std::optional<double> agreement;
+  for (int batch = 1; batch <= 20000; ++batch) {
+    if (!guard.observe(even_batch(random, 16, 4))) continue;
+    const double displacement = 1e-4 * batch;  // ever farther
+    if (guard.asks_source(displacement)) guard.compare(/*agreed=*/14, /*images=*/16);
+    const HealthEvent event = guard.judge(displacement);
+    ASSERT_FALSE(event.collapsed) << batch;
+    ASSERT_EQ(event.reasons.size(), displacement > 0.2 ? 1U : 0U) << batch;
+    agreement = event.agreement;
+  }
+  EXPECT_NEAR(agreement.value(), (14.0 / 16 - 0.25) / 0.75, 0.01);
+}
+
+/// A collapse that is over when the reference is there, and nothing moves far.
+TEST(Guard, AsksTheSourceAtOnceAndThenEverMoreRarely) {
+  Guard guard("stop:horizon=32,every=1", 4);
+  std::vector<int> asked;
+  for (int judgement = 1; judgement <= 100; ++judgement) {
+    ASSERT_TRUE(guard.observe(constant_batch(32, 1)));
+    if (guard.asks_source(0.01)) {
+      asked.push_back(judgement);
+      guard.compare(/*agreed=*/10, /*images=*/32);
+    }
+    const HealthEvent event = guard.judge(0.01);
+    EXPECT_EQ(event.collapsed, !asked.empty() && asked.back() == judgement) << judgement;
+    EXPECT_EQ(event.reasons, event.collapsed ? std::vector<std::string>{"disagreement"}
+                                             : std::vector<std::string>{});
+  }
+  EXPECT_EQ(asked, (std::vector<int>{1, 2, 4, 8, 16, 32, 64}));
+  guard.forget(/*all=*/true);
+  EXPECT_TRUE(guard.asks_source(0));
+}
+
+TEST(Guard, JudgesAgreementByTheNewestImagesBeyondChance) {
+  Guard guard("warn:horizon=60,every=1", 5);
+  for (int i = 0; i < 12; ++i) guard.observe({.predictions = {0, 1, 2, 3, 4}});
+  EXPECT_FALSE(guard.judge(0.5).agreement) << "nobody asked the source yet";
+  guard.compare(20, 20);
+  EXPECT_FALSE(guard.judge(0.5).agreement) << "too few images";
+  guard.compare(12, 20);
+  // (32/40 - 1/5) / (1 - 1/5)
+  EXPECT_NEAR(guard.judge(0.5).agreement.value(), 0.75, 1e-12);
+  guard.compare(13, 20);  // the first 20 are forgotten: (25/40 - 1/5) / (1 - 1/5)
+  HealthEvent event = guard.judge(0.5);
+  EXPECT_NEAR(event.agreement.value(), 0.53125, 1e-12);
+  EXPECT_FALSE(event.collapsed);
+  guard.compare(23, 40);  // by themselves enough: (23/40 - 1/5) / (1 - 1/5)
+  event = guard.judge(0.5);
+  EXPECT_NEAR(event.agreement.value(), 0.46875, 1e-12);
+  EXPECT_TRUE(event.collapsed);
+  guard.forget(/*all=*/false);
+  EXPECT_FALSE(guard.judge(0.5).agreement) << "a new beginning";
 }
 
 TEST(Guard, TakesLowEntropyAsASignAlone) {
@@ -281,15 +347,20 @@ TEST(Guard, GoesOnFromASavedState) {
     }
     for (int i = 0; i < before; ++i) {
       EXPECT_EQ(straight.observe(stream[i]), first.observe(stream[i]));
+      straight.compare(i, 20);
+      first.compare(i, 20);
     }
     Guard second("warn:horizon=50,every=2", 4);
     second.observe({.predictions = {3, 3}, .entropy_sum = 9});
+    second.compare(7, 40);
     second.load(nlohmann::json::parse(first.save().dump()));
     for (std::size_t i = before; i < stream.size(); ++i) {
       const bool due = straight.observe(stream[i]);
       ASSERT_EQ(second.observe(stream[i]), due);
       if (!due) continue;
-      EXPECT_EQ(second.judge(0.1).to_json(), straight.judge(0.1).to_json());
+      const double displacement = random.uniform(0.0, 0.4);
+      ASSERT_EQ(second.asks_source(displacement), straight.asks_source(displacement));
+      EXPECT_EQ(second.judge(displacement).to_json(), straight.judge(displacement).to_json());
     }
   }
 }
