@@ -135,7 +135,7 @@ class Norms:
         """Take the classes of images from an answer for a while; none where it is not finite."""
         classes = self._by_class[0][0].shape[0] if self._by_class else logits.shape[1]
         if logits.shape[1] != classes:
-            fail(f"the module answers with {logits.shape[1]} classes, not those {classes} of its head")
+            fail(f"the module answers with {logits.shape[1]} classes, and its head has {classes}")
         broken = torch.isfinite(logits).all(1).logical_not()
         self.labels = logits.argmax(1).masked_fill(broken, -1)
         try:
@@ -323,7 +323,7 @@ def _balanced(
     running: tuple[Tensor, Tensor],
     mode: Mode,
 ) -> tuple[Tensor, Tensor]:
-    """Take a batch into the statistics of its classes, and mix those: gala/model/balanced_norm.h."""
+    """Take a batch into the statistics of its classes, and mix them: gala/model/balanced_norm.h."""
     dtype, common = running[0].dtype, mode.common
     mean, var = (each.to(torch.double, copy=True) for each in by_class)
     maps = input.to(dtype).unsqueeze(2) if input.dim() == 2 else input.to(dtype)
@@ -331,8 +331,9 @@ def _balanced(
     usable = labels.ge(0).logical_and(torch.isfinite(middle).all(1))
     usable = usable.logical_and(torch.isfinite(within).all(1))
     within, middle = (
-        torch.where(usable.unsqueeze(1), each, torch.zeros((), dtype=dtype, device=each.device))
-        .to(torch.double)
+        torch.where(usable.unsqueeze(1), each, torch.zeros((), dtype=dtype, device=each.device)).to(
+            torch.double
+        )
         for each in (within, middle)
     )
     numbers = torch.arange(mean.shape[0], device=labels.device).unsqueeze(1)
