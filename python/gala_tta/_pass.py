@@ -275,6 +275,8 @@ class Passes:
         frame.gradients = arena.take_gradients()
         if method.penalty is not None:
             method.penalty.add(arena, frame.gradients)
+        if self._probe is not None:
+            self._probe.see(arena, frame.gradients)
         return value, confident, weights
 
     def can_be_captured(self) -> str:

@@ -33,6 +33,11 @@ METHODS: dict[str, dict[str, str]] = {
         "store": "balanced:size=16,every=16",
         "norm": "balanced",
     },
+    "law as published": {
+        "method": "law",
+        "select": "law:carried=yes",
+        "loss": "entropy+consistency:form=cross_entropy,per_class=0.1,all=yes",
+    },
     "kept images": {"method": "rotta", "store": "balanced:size=16,every=16"},
     "a window": {"method": "tent", "store": "window:length=64"},
     "petta": {"method": "petta", "store": "balanced:size=16,every=0", "source_data": "SOURCE"},
