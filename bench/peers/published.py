@@ -57,8 +57,10 @@ METHODS = {
     "roid": Method("published", "roid", drawn=True),
     "cmf": Method("published", "cmf", drawn=True),
     "cotta": Method("published", "cotta", drawn=True),
-    "palm": Method("palm", "ours", drawn=True),
-    "law": Method("palm", "law", drawn=True),
+    "palm": Method("palm", "ours", drawn=True, still=("--view", "flip")),
+    "law": Method("palm", "law", drawn=True, still=("--view", "flip"), ours=(
+        "--method", "law", "--select", "law:carried=yes",
+        "--loss", "entropy+consistency:form=cross_entropy,per_class=0.1,all=yes")),
     "rotta": Method("rotta", "rotta", drawn=True, still=("--view", "flip")),
     "petta": Method("petta", "petta", drawn=True, source=True, still=("--view", "flip")),
 }
@@ -138,6 +140,8 @@ def build(name: str, root: Path, net, batch_size: int, source, still: bool, scra
         cfg.merge_from_file(str(root / "cfgs/cifar10_c" / f"{'ours' if name == 'palm' else name}.yaml"))
         cfg.TEST.BATCH_SIZE = batch_size
         module = importlib.import_module(f"methods.{method.module}")
+        if still:
+            module.get_tta_transforms = lambda *_: (lambda x: x.flip(3))
         if method.folder == "palm":
             made = getattr(module, method.module.upper())
         else:
@@ -260,7 +264,7 @@ def parse() -> argparse.Namespace:
                         help="of gala; the published code has TF32 beside both of the others")
     parser.add_argument("--seeds", type=int, default=1, help="runs of a method that draws; errors are their means")
     parser.add_argument("--deterministic-views", action="store_true",
-                        help="rotta and petta with a flip in place of their augmentation, on both sides")
+                        help="palm, law, rotta and petta with a flip in place of their augmentation, on both sides")
     parser.add_argument("--out", metavar="FILE", help="the table as JSON")
     return parser.parse_args()
 

@@ -251,7 +251,7 @@ std::string Adapter::run_name() const {
 std::vector<at::Tensor> Adapter::moving_statistics() const {
   std::vector<at::Tensor> all;
   if (!model_.norm_mode().keeps_statistics()) return all;
-  for (const Buffer& buffer : model_.buffers()) all.push_back(buffer.value);
+  for (const Statistic& each : model_.statistics()) all.push_back(*each.value);
   for (const Teacher* teacher : {parts_.teacher.get(), static_cast<Teacher*>(anchor_.get())}) {
     if (!teacher) continue;
     for (const at::Tensor& each : teacher->statistics()) all.push_back(each);

@@ -250,6 +250,7 @@ void Adapter::differentiate(Frame& frame, Objective& aim) {
 void Adapter::take_gradients(Frame& frame) {
   frame.gradients = Gradients::take(*arena_);
   if (parts_.penalty) parts_.penalty->add(*arena_, frame.gradients);
+  if (probe_) probe_->see(*arena_, frame.gradients);
   frame.gradient_pointers = frame.gradients.pointers();
 }
 

@@ -62,9 +62,9 @@ State Adapter::save() const {
   if (spread_) spread_->remember(archive);
   for_each_part([&](Part& part) { part.remember(archive); });
   std::size_t i = 0;
-  for (const Buffer& buffer : model_.buffers()) {
-    state.tensors["buffer/" + buffer.name] = buffer.value.detach().to(at::kCPU).clone();
-    if (keeps_healthy()) state.tensors["healthy_buffer/" + buffer.name] = healthy_.buffers[i++];
+  for (const Statistic& each : model_.statistics()) {
+    state.tensors["buffer/" + each.name] = each.value->detach().to(at::kCPU).clone();
+    if (keeps_healthy()) state.tensors["healthy_buffer/" + each.name] = healthy_.buffers[i++];
   }
   if (keeps_healthy()) arena_->save(healthy_.values, "healthy/", state);
   state.values["version"] = kVersion;
@@ -133,11 +133,11 @@ void Adapter::put_in(const State& state) {
   }
   for_each_part([&](Part& part) { part.remember(archive); });
   std::size_t i = 0;
-  for (Buffer& buffer : model_.buffers()) {
-    const at::IntArrayRef sizes = buffer.value.sizes();
-    buffer.value.copy_(tensor_of(state, "buffer/" + buffer.name, sizes));
+  for (const Statistic& each : model_.statistics()) {
+    const at::IntArrayRef sizes = each.value->sizes();
+    each.value->copy_(tensor_of(state, "buffer/" + each.name, sizes));
     if (keeps_healthy()) {
-      healthy_.buffers[i++] = tensor_of(state, "healthy_buffer/" + buffer.name, sizes).clone();
+      healthy_.buffers[i++] = tensor_of(state, "healthy_buffer/" + each.name, sizes).clone();
     }
   }
   travelled_ = values.at("travelled").get<std::vector<double>>();

@@ -97,8 +97,8 @@ bool Adapter::keeps_healthy() const {
 Adapter::Snapshot Adapter::take_snapshot() const {
   const auto pinned = at::TensorOptions(at::kFloat).pinned_memory(!arena_->values().is_cpu());
   Snapshot snapshot{at::empty({arena_->size()}, pinned).copy_(arena_->values()), {}, travelled_};
-  for (const Buffer& buffer : model_.buffers()) {
-    snapshot.buffers.push_back(buffer.value.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
+  for (const Statistic& each : model_.statistics()) {
+    snapshot.buffers.push_back(each.value->to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
   }
   return snapshot;
 }
@@ -107,7 +107,7 @@ void Adapter::restore(const Snapshot& snapshot) {
   const c10::NoGradGuard no_grad;
   arena_->values().copy_(snapshot.values);
   std::size_t i = 0;
-  for (Buffer& buffer : model_.buffers()) buffer.value.copy_(snapshot.buffers[i++]);
+  for (const Statistic& each : model_.statistics()) each.value->copy_(snapshot.buffers[i++]);
   travelled_ = snapshot.travelled;
 }
 

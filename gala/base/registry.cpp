@@ -27,8 +27,8 @@ std::string respelled(const std::string& text, const OptionInfo& option, const S
 /// Options that came after the first records, by method: at their default a spec does not name them, so
 /// that runs keep their keys.
 constexpr std::pair<std::string_view, std::string_view> kLater[] = {
-    {"random", "draws"}, {"entropy", "below"},    {"norm_affine", "skip"}, {"paced", "share"},
-    {"paced", "calm"},   {"continual", "visits"}, {"correlated", "visits"}};
+    {"random", "draws"}, {"entropy", "below"}, {"norm_affine", "skip"}, {"paced", "share"},
+    {"paced", "calm"},   {"law", "carried"},   {"continual", "visits"}, {"correlated", "visits"}};
 
 bool stays_unwritten(const MethodInfo& method, const OptionInfo& option, const std::string& value) {
   const std::pair<std::string_view, std::string_view> name{method.name, option.name};

@@ -12,6 +12,7 @@ class LawProbe : public Probe {
   void attach(const ParameterArena& parameters, const LayerPartition& layers) override;
   at::Tensor scalar(const Output& output) const override;
   at::Tensor look(const ParameterArena& parameters, const Gradients& gradients) override;
+  void see(const ParameterArena& parameters, const Gradients& gradients) override;
   void reset() override;
   void remember(StateArchive& archive) override;
 
@@ -19,6 +20,7 @@ class LawProbe : public Probe {
   Options options_;
   ByLayer by_layer_;
   at::Tensor information_;  ///< Σ over steps of the mean of g², double [layers]
+  at::Tensor carried_;      ///< gradients of the step before, in the arena's layout, or undefined
 };
 
 }  // namespace gala

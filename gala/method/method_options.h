@@ -98,7 +98,7 @@ struct MethodOptions {
     option("reset", &MethodOptions::reset, "when to go back to the source");
     option("readout", &MethodOptions::readout, "how logits become answers; none: they are");
     option("norm", &MethodOptions::norm,
-           "statistics of norm layers: source, batch, blend, running or adaptive");
+           "statistics of norm layers: source, batch, blend, running, adaptive or balanced");
     option("partition", &MethodOptions::partition,
            "what a layer is: tensor, module or block; auto: the selector's own");
     option("head", &MethodOptions::head, "adapt or freeze the classifier; auto: the loss's own");

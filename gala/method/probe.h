@@ -26,6 +26,8 @@ class Probe : public Part {
   virtual at::Tensor scalar(const Output& output) const = 0;
   /// What it finds in the gradients: double [layers], on the device.
   virtual at::Tensor look(const ParameterArena& parameters, const Gradients& gradients) = 0;
+  /// Sees the gradients of the step, after it looked at its own.
+  virtual void see(const ParameterArena& /*parameters*/, const Gradients& /*gradients*/) {}
 };
 
 std::span<const RegistryEntry<Probe>> probe_registry();

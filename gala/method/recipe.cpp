@@ -97,7 +97,7 @@ constexpr Setting kPetta[] = {
 constexpr Setting kMemo[] = {{"loss", "marginal_entropy"},
                              {"select", "all"},
                              {"optimizer", "sgd:rate=0.005"},
-                             kView,
+                             {"view", "augmix"},
                              {"norm", "blend:weight=0.1"},
                              {"episodic", "yes"},
                              {"predict", "after"}};

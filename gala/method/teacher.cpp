@@ -33,8 +33,10 @@ class InSlots {
 
  private:
   void exchange_statistics() {
+    if (statistics_.empty()) return;
+    const std::vector<Statistic> places = site_.model.statistics();
     for (std::size_t i = 0; i < statistics_.size(); ++i) {
-      std::swap(site_.model.buffers()[i].value, statistics_[i]);
+      std::swap(*places[i].value, statistics_[i]);
     }
   }
 
@@ -48,9 +50,9 @@ void SourceTeacher::attach(const Site& site) {
   site_ = std::make_unique<Site>(site);
   source_ = site.parameters.values().clone();
   if (!site.model.norm_mode().keeps_statistics()) return;
-  for (const Buffer& buffer : site.model.buffers()) {
-    statistics_.push_back(buffer.value.clone());
-    source_statistics_.push_back(buffer.value.clone());
+  for (const Statistic& each : site.model.statistics()) {
+    statistics_.push_back(each.value->clone());
+    source_statistics_.push_back(each.value->clone());
   }
 }
 
@@ -71,8 +73,10 @@ void SourceTeacher::reset() {
 }
 
 void SourceTeacher::remember(StateArchive& archive) {
+  if (statistics_.empty()) return;
+  const std::vector<Statistic> places = site_->model.statistics();
   for (std::size_t i = 0; i < statistics_.size(); ++i) {
-    archive.tensor(name_ + "_statistics/" + site_->model.buffers()[i].name, statistics_[i]);
+    archive.tensor(name_ + "_statistics/" + places[i].name, statistics_[i]);
   }
 }
 

@@ -9,20 +9,20 @@ namespace gala {
 
 Output ChainModel::forward(const at::Tensor& images, bool update_statistics) {
   check_images(images);
-  return run(0, images.contiguous(memory_format()), norm_pass(update_statistics));
+  return run(0, images.contiguous(memory_format()), norm_pass(images, update_statistics));
 }
 
 Output ChainModel::forward_counted(const at::Tensor& images, const at::Tensor& counted) {
   check_images(images);
   return run(0, images.contiguous(memory_format()),
-             norm_pass(/*update_statistics=*/false, counted));
+             norm_pass(images, /*update_statistics=*/false, counted));
 }
 
 Output ChainModel::forward_again(const Output& before, const at::Tensor& images, int first_stage) {
   if (before.stage_inputs.empty()) return forward(images, /*update_statistics=*/false);
   const int stage = std::min(first_stage, stages());
   return run(stage, before.stage_inputs[static_cast<std::size_t>(stage)],
-             norm_pass(/*update_statistics=*/false));
+             norm_pass(images, /*update_statistics=*/false));
 }
 
 Output ChainModel::run(int first_stage, at::Tensor maps, const NormPass& pass) {

@@ -73,6 +73,7 @@ Model::Loan::Loan(Model& model)
     : model_(model), norm_mode_(model.norm_mode_), keeps_activations_(model.keeps_activations_) {
   model.check_not_lent();
   model.lent_ = true;
+  model.forget_classes();
   for (Buffer& buffer : model.buffers_) buffer.source = buffer.value.clone();
 }
 
@@ -80,7 +81,8 @@ Model::Loan::~Loan() {
   for (Parameter& parameter : model_.parameters_) parameter.value = parameter.value.detach();
   for (Buffer& buffer : model_.buffers_) buffer.source = at::Tensor();
   model_.label_spread_ = at::Tensor();
-  model_.norm_mode_ = norm_mode_;
+  model_.forget_classes();
+  model_.set_norm_mode(norm_mode_);
   model_.keeps_activations_ = keeps_activations_;
   model_.lent_ = false;
 }
@@ -91,6 +93,30 @@ void Model::check_not_lent() const {
   }
 }
 
+void Model::set_norm_mode(const NormMode& mode) {
+  norm_mode_ = mode;
+  if (mode.kind != NormKind::kBalanced) return;
+  for (Buffer& buffer : buffers_) {
+    // Those that are there stay: a captured pass writes them.
+    if (buffer.by_class.defined()) continue;
+    buffer.by_class = at::stack(
+        std::vector<at::Tensor>(static_cast<std::size_t>(classes_), buffer.value.detach()));
+  }
+}
+
+void Model::forget_classes() {
+  for (Buffer& buffer : buffers_) buffer.by_class = at::Tensor();
+}
+
+std::vector<Statistic> Model::statistics() {
+  std::vector<Statistic> all;
+  for (Buffer& buffer : buffers_) all.push_back({buffer.name, &buffer.value});
+  for (Buffer& buffer : buffers_) {
+    if (buffer.by_class.defined()) all.push_back({buffer.name + ".by_class", &buffer.by_class});
+  }
+  return all;
+}
+
 void Model::set_label_spread(double spread) {
   // In place: a captured pass reads it there.
   if (!label_spread_.defined()) {
@@ -99,12 +125,23 @@ void Model::set_label_spread(double spread) {
   label_spread_.fill_(spread);
 }
 
-NormPass Model::norm_pass(bool update_statistics, const at::Tensor& counted) const {
+NormPass Model::norm_pass(const at::Tensor& images, bool update_statistics,
+                          const at::Tensor& counted) {
   NormPass pass{norm_mode_, update_statistics, counted, label_spread_};
   if (norm_mode_.kind == NormKind::kAdaptive) {
     pass.used = std::make_shared<std::vector<at::Tensor>>();
   }
+  if (norm_mode_.kind == NormKind::kBalanced && update_statistics) {
+    pass.labels = seeming_classes(images);
+  }
   return pass;
+}
+
+/// By the network's own answer, with the statistics as they are: -1 where it is not finite.
+at::Tensor Model::seeming_classes(const at::Tensor& images) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor logits = forward(images, /*update_statistics=*/false).logits;
+  return logits.argmax(1).masked_fill(at::isfinite(logits).all(1).logical_not(), -1);
 }
 
 at::Tensor Model::moved_in(const NormPass& pass) {
@@ -119,7 +156,10 @@ at::Device Model::device() const {
 void Model::to(at::Device device) {
   check_not_lent();
   for (Parameter& parameter : parameters_) parameter.value = moved(parameter.value, device);
-  for (Buffer& buffer : buffers_) buffer.value = moved(buffer.value, device);
+  for (Buffer& buffer : buffers_) {
+    buffer.value = moved(buffer.value, device);
+    if (buffer.by_class.defined()) buffer.by_class = moved(buffer.by_class, device);
+  }
 }
 
 void Model::set_memory_format(at::MemoryFormat format) {
@@ -152,7 +192,9 @@ void Model::initialize(std::uint64_t seed) {
         }
       });
   for (std::size_t i = 0; i < drawn.size(); ++i) parameters_[i].value.copy_(drawn[i]);
-  for (Buffer& buffer : buffers_) buffer.value.fill_(buffer.name.ends_with(".running_var") ? 1 : 0);
+  for (const Statistic& each : statistics()) {
+    each.value->fill_(each.name.find(".running_var") != std::string::npos ? 1 : 0);
+  }
 }
 
 void Model::check_images(const at::Tensor& images) const {

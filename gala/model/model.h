@@ -35,7 +35,14 @@ struct Parameter {
 struct Buffer {
   std::string name;
   at::Tensor value;
-  at::Tensor source = {};  ///< as the source had it, for norm mode `adaptive` while it is adapted
+  at::Tensor source = {};    ///< as the source had it, for norm mode `adaptive` while it is adapted
+  at::Tensor by_class = {};  ///< the same of each class, [classes, ...], for norm mode `balanced`
+};
+
+/// A tensor that norm layers may move while they answer.
+struct Statistic {
+  std::string name;
+  at::Tensor* value = nullptr;
 };
 
 /// What a forward pass gives.
@@ -60,7 +67,8 @@ class Model {
   Model& operator=(const Model&) = delete;
 
   /// Images [N, 3, H, W], float32, preprocessed. With norm mode `running` (and when training) the
-  /// statistics move only where `update_statistics` is true: once a batch.
+  /// statistics move only where `update_statistics` is true: once a batch. With `balanced` the network is asked twice
+  /// then: first, with the statistics as they are and without gradient, for the classes of the images.
   virtual Output forward(const at::Tensor& images, bool update_statistics = true) = 0;
 
   /// The answers to the first `counted` images as if the others were not there, and something for those: a GPU wants
@@ -78,9 +86,13 @@ class Model {
   const std::deque<Parameter>& parameters() const { return parameters_; }
   std::deque<Buffer>& buffers() { return buffers_; }
   const std::deque<Buffer>& buffers() const { return buffers_; }
+  /// The buffers, and with norm mode `balanced` what it keeps of each class. They stay in their places.
+  std::vector<Statistic> statistics();
 
   const NormMode& norm_mode() const { return norm_mode_; }
-  void set_norm_mode(const NormMode& mode) { norm_mode_ = mode; }
+  /// The statistics of classes begin as the running ones are when `balanced` is set for the first time; for an
+  /// adapter, when it takes the model.
+  void set_norm_mode(const NormMode& mode);
   /// How many images of the stream are worth one that is drawn by itself (LabelSpread), for norm mode `adaptive`.
   void set_label_spread(double spread);
 
@@ -146,8 +158,9 @@ class Model {
   /// Throws Error unless the images are [N, 3, H, W] with N, H and W above 0.
   void check_images(const at::Tensor& images) const;
   void check_norm_epsilon(double epsilon) const;
-  /// What norm layers must know of a pass.
-  NormPass norm_pass(bool update_statistics, const at::Tensor& counted = {}) const;
+  /// What norm layers must know of a pass over these images.
+  NormPass norm_pass(const at::Tensor& images, bool update_statistics,
+                     const at::Tensor& counted = {});
   /// What norm layers left in a pass, for Output::moved.
   static at::Tensor moved_in(const NormPass& pass);
 
@@ -167,6 +180,8 @@ class Model {
   bool lent_ = false;
 
   void check_not_lent() const;
+  void forget_classes();
+  at::Tensor seeming_classes(const at::Tensor& images);
 };
 
 /// The networks that can be named in a spec.

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "gala/base/error.h"
+#include "gala/model/balanced_norm.h"
 #include "gala/model/cuda_norm.h"
 
 namespace gala {
@@ -59,9 +60,7 @@ at::Tensor with_batch_statistics(const at::Tensor& input, const at::Tensor& scal
                         use_cudnn());
 }
 
-struct Statistics {
-  at::Tensor mean, variance;
-};
+using Statistics = NormStatistics;
 
 /// Those of the batch, with the biased variance; of its first images alone where `counted` is defined.
 Statistics of_batch(const at::Tensor& input, at::ScalarType type, const at::Tensor& counted) {
@@ -164,6 +163,16 @@ Statistics adapted(const at::Tensor& input, at::Tensor& running_mean, at::Tensor
   return {mixed(source.mean, next.mean, weight), mixed(source.variance, next.variance, weight)};
 }
 
+/// Statistics of the classes that take the batch in, mixed.
+Statistics balanced(const at::Tensor& input, at::Tensor& running_mean, at::Tensor& running_var,
+                    const NormMode& mode, const NormSource& known) {
+  if (!known.labels.defined() || !known.class_mean.defined()) {
+    fail("norm mode balanced needs the statistics of each class and the classes of the images");
+  }
+  Statistics classes{known.class_mean, known.class_variance}, running{running_mean, running_var};
+  return balanced_statistics(input, known.labels, classes, running, mode.momentum, mode.common);
+}
+
 at::Tensor while_training(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                           at::Tensor& running_mean, at::Tensor& running_var, double momentum,
                           double epsilon) {
@@ -219,6 +228,14 @@ at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at
                                  adapted(input, running_mean, running_var, mode, epsilon,
                                          update_statistics, counted, source),
                                  epsilon),
+                      end);
+    case NormKind::kBalanced:
+      if (!update_statistics) {
+        return with_statistics(input, scale, shift, running_mean.clone(), running_var.clone(),
+                               epsilon, end);
+      }
+      return finished(normalised(input, scale, shift,
+                                 balanced(input, running_mean, running_var, mode, source), epsilon),
                       end);
     case NormKind::kTraining:
       return finished(update_statistics ? while_training(input, scale, shift, running_mean,

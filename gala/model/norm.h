@@ -16,6 +16,7 @@ enum class NormKind {
   kBatch,     ///< those of the batch at hand
   kBlend,     ///< weight · batch + (1 - weight) · source; gradients flow through the batch part
   kAdaptive,  ///< running statistics, and of them as much as they are far from the source's
+  kBalanced,  ///< running statistics of each class, in whose mixture all count alike
   kRunning,   ///< running statistics that follow the stream, once a batch; constants for the
               ///< gradient unless it is asked for
   kTraining   ///< batch statistics, running ones updated for later use; only while training
@@ -24,18 +25,21 @@ enum class NormKind {
 struct NormMode {
   NormKind kind = NormKind::kSource;
   double weight = 0.5;     ///< of `blend`
-  double momentum = 0.1;   ///< of `running` and while training
-  bool gradient = false;   ///< of `running`
+  double momentum = 0.1;   ///< of `running`, `balanced` and while training
+  bool gradient = false;   ///< of `running`; always with `balanced`
   double horizon = 200;    ///< of `adaptive`
   double tolerance = 0.1;  ///< of `adaptive`
+  double common = 0;       ///< of `balanced`
 
-  /// "source", "batch", "blend:weight=0.3", "running:momentum=0.05,gradient=yes", "adaptive:tolerance=0.1"; shares are from 0 to 1. Throws
-  /// ConfigError, for `training` too: that mode is the trainer's and not a user's choice.
+  /// "source", "batch", "blend:weight=0.3", "running:momentum=0.05,gradient=yes", "adaptive:tolerance=0.1",
+  /// "balanced:momentum=0.01"; shares are from 0 to 1. Throws ConfigError, for `training` too: that mode is the
+  /// trainer's and not a user's choice.
   static NormMode parse(std::string_view text);
   std::string to_string() const;
   /// True when the statistics change while the network answers.
   bool keeps_statistics() const {
-    return kind == NormKind::kRunning || kind == NormKind::kAdaptive || kind == NormKind::kTraining;
+    return kind == NormKind::kRunning || kind == NormKind::kAdaptive ||
+           kind == NormKind::kBalanced || kind == NormKind::kTraining;
   }
 };
 
@@ -48,6 +52,7 @@ struct NormPass {
   at::Tensor spread = {};  ///< see NormSource
   /// Where each norm layer leaves how much of other statistics than the source's it used (`adaptive`), or null.
   std::shared_ptr<std::vector<at::Tensor>> used = {};
+  at::Tensor labels = {};  ///< see NormSource
 };
 
 /// What follows a norm layer at once, so that one pass over the maps can do it all: relu(norm(x) + added),
@@ -57,7 +62,7 @@ struct NormEnd {
   at::Tensor added = {};  ///< of the maps' shape, or undefined
 };
 
-/// What `adaptive` needs to know beside the running statistics.
+/// What `adaptive` and `balanced` need to know beside the running statistics.
 struct NormSource {
   at::Tensor mean, variance;  ///< the source's own; undefined: the running ones are
   /// How many images of the stream are worth one that is drawn by itself (LabelSpread): float, no dimensions,
@@ -65,6 +70,10 @@ struct NormSource {
   at::Tensor spread = {};
   /// Takes the layer's w (below), or null.
   std::vector<at::Tensor>* used = nullptr;
+  /// Of `balanced`: [classes, C], they change in place.
+  at::Tensor class_mean = {}, class_variance = {};
+  /// Of `balanced`: the class that each image seems to be of, [N], int64, on the device; -1: none.
+  at::Tensor labels = {};
 };
 
 /// The modes a user may name, with their options.
@@ -82,7 +91,10 @@ std::vector<MethodInfo> describe_norm_modes();
 /// at once; gradients flow through that share. A layer uses w of them and 1 - w of the source's,
 ///   w = T / (T + tolerance),  T = mean over channels of (μ - μ_s)² / σ_s² + ½ ln²(σ² / σ_s²),
 /// so that statistics that moved little, as on clean images, are hardly used, whatever their noise; w counts as a
-/// constant for the gradient. `source` is for it alone.
+/// constant for the gradient.
+///
+/// `balanced` is said with `balanced_statistics`. Where its statistics stay they are constants. `source` is for it and
+/// `adaptive`.
 ///
 /// `counted`, where defined, is a number (int64, no dimensions, on the device): `batch`, `blend` and `adaptive` take their
 /// statistics from the first so many images alone.

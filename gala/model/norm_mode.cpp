@@ -36,6 +36,18 @@ struct AdaptiveOptions {
   }
 };
 
+struct BalancedOptions {
+  double momentum = 0.01;
+  double common = NormMode{}.common;
+  template <class Visitor>
+  static void visit(Visitor&& option) {
+    option("momentum", &BalancedOptions::momentum,
+           "share an image takes of its class's statistics, 0 to 1");
+    option("common", &BalancedOptions::common,
+           "share of what moves a class that moves all of them, 0 to 1");
+  }
+};
+
 /// The same as long as nobody asks for more: what was written before stays as it is.
 struct MomentumOptions {
   double momentum = NormMode{}.momentum;
@@ -85,9 +97,16 @@ NormMode NormMode::parse(std::string_view text) {
     }
     mode.horizon = options.horizon;
     mode.tolerance = options.tolerance;
+  } else if (spec.name == "balanced") {
+    mode.kind = NormKind::kBalanced;
+    const auto options = parse_options<BalancedOptions>(spec, kWhat);
+    mode.momentum = checked_share(spec, "momentum", options.momentum);
+    mode.common = checked_share(spec, "common", options.common);
+    mode.gradient = true;
   } else {
-    fail<ConfigError>("unknown {} \"{}\"{}", kWhat, spec.name,
-                      suggestion(spec.name, {"source", "batch", "blend", "running", "adaptive"}));
+    fail<ConfigError>(
+        "unknown {} \"{}\"{}", kWhat, spec.name,
+        suggestion(spec.name, {"source", "batch", "blend", "running", "adaptive", "balanced"}));
   }
   return mode;
 }
@@ -106,6 +125,8 @@ std::string NormMode::to_string() const {
           .to_string();
     case NormKind::kAdaptive:
       return options_to_spec("adaptive", AdaptiveOptions{horizon, tolerance}).to_string();
+    case NormKind::kBalanced:
+      return options_to_spec("balanced", BalancedOptions{momentum, common}).to_string();
     case NormKind::kTraining:
       return options_to_spec("training", MomentumOptions{momentum}).to_string();
   }
@@ -119,7 +140,9 @@ std::vector<MethodInfo> describe_norm_modes() {
           {"running", "running statistics that follow the stream, once a batch",
            describe_options<RunningOptions>()},
           {"adaptive", "running statistics, and of them as much as they are far from the source's",
-           describe_options<AdaptiveOptions>()}};
+           describe_options<AdaptiveOptions>()},
+          {"balanced", "running statistics of each class, in whose mixture all count alike (TRIBE)",
+           describe_options<BalancedOptions>()}};
 }
 
 }  // namespace gala

@@ -91,14 +91,19 @@ class PacedSelector : public ProbedSelector {
 /// LAW (Park et al. 2024): the weight of a layer is (f - min f) / (max f - min f) to the power of
 /// `power`, where f is the root of the mean of g², summed over all steps so far, of the cross-entropy against
 /// the network's own labels: an estimate of its Fisher information. The published
-/// optimizer is a new Adam at every step, which is `adam:beta1=0,beta2=0`.
+/// optimizer is a new Adam at every step, which is `adam:beta1=0,beta2=0`. The code in PALM's repository never clears
+/// gradients between steps, so that g there is the sum of this gradient and of what the step before minimised:
+/// `carried`. The default is LAW's paper.
 class LawSelector : public ProbedSelector {
  public:
   struct Options {
     double power = 1;
+    bool carried = false;
     template <class Visitor>
     static void visit(Visitor&& option) {
       option("power", &Options::power, "the larger, the fewer layers move");
+      option("carried", &Options::carried,
+             "the gradient of the step before is added to what is squared, as in published code");
     }
   };
   explicit LawSelector(const Options& options);

@@ -16,8 +16,8 @@ namespace {
 /// Not LibTorch's copy: that would note the stream with the page-locked memory, and freeing it would
 /// record an event there, in a capture perhaps.
 template <class Record>
-void queue_fetch(const Record* drawn, Record* place, cudaStream_t stream) {
-  check_cuda(cudaMemcpyAsync(place, drawn, sizeof(Record), cudaMemcpyHostToDevice, stream));
+void queue_fetch(const Record* drawn, Record* place, cudaStream_t stream, std::size_t count = 1) {
+  check_cuda(cudaMemcpyAsync(place, drawn, count * sizeof(Record), cudaMemcpyHostToDevice, stream));
 }
 
 }  // namespace
@@ -51,6 +51,14 @@ at::Tensor cuda_shuffled(const at::Tensor& images, std::int64_t grid, const std:
   queue_shuffle(task, place, images.const_data_ptr<float>(), result.mutable_data_ptr<float>(),
                 stream);
   return result;
+}
+
+at::Tensor cuda_numbers(const double* drawn, double* place, std::int64_t count, at::Device device) {
+  if (!place) return {};
+  const c10::cuda::CUDAGuard guard(device);
+  queue_fetch(drawn, place, c10::cuda::getCurrentCUDAStream().stream(),
+              static_cast<std::size_t>(count));
+  return at::from_blob(place, {count}, at::TensorOptions(at::kDouble).device(device));
 }
 
 }  // namespace gala

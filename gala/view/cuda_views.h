@@ -17,4 +17,7 @@ at::Tensor cuda_augmented(const at::Tensor& images, const AugmentTask& task,
 at::Tensor cuda_shuffled(const at::Tensor& images, std::int64_t grid, const std::uint64_t* seed,
                          std::uint64_t* place);
 
+/// Doubles that were drawn, on their place on the device.
+at::Tensor cuda_numbers(const double* drawn, double* place, std::int64_t count, at::Device device);
+
 }  // namespace gala

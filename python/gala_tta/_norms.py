@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gala_tta import _core
+from gala_tta._parts import fail
 
 _BatchNorm = nn.modules.batchnorm._BatchNorm
 _STATISTICS = ("running_mean", "running_var")
@@ -19,7 +20,7 @@ _STATISTICS = ("running_mean", "running_var")
 
 @dataclass(frozen=True)
 class Mode:
-    """A mode with its numbers: source, batch, blend, running or adaptive."""
+    """A mode with its numbers: source, batch, blend, running, adaptive or balanced."""
 
     name: str
     weight: float = 0.5
@@ -27,6 +28,7 @@ class Mode:
     gradient: bool = False
     horizon: float = 200.0
     tolerance: float = 0.1
+    common: float = 0.0
 
     @staticmethod
     def parse(text: str) -> Mode:
@@ -36,7 +38,7 @@ class Mode:
     @property
     def keeps_statistics(self) -> bool:
         """Whether statistics change while the network answers."""
-        return self.name in ("running", "adaptive")
+        return self.name in ("running", "adaptive", "balanced")
 
 
 def _shape(input: Tensor) -> list[int]:
@@ -81,7 +83,7 @@ def _normalised(module: _BatchNorm, input: Tensor, mean: Tensor, var: Tensor) ->
 class Norms:
     """The batch norms of a module, in a mode until they are released."""
 
-    def __init__(self, module: nn.Module, mode: Mode) -> None:
+    def __init__(self, module: nn.Module, mode: Mode, classes: int = 0) -> None:
         self._modules: list[_BatchNorm] = [
             m for m in module.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None
         ]
@@ -91,6 +93,19 @@ class Norms:
             assert isinstance(each.running_var, Tensor)
             self._statistics.append((each.running_mean, each.running_var))
         self._source = [(m.clone(), v.clone()) for m, v in self._statistics]
+        self._by_class: list[tuple[Tensor, Tensor]] = []
+        if mode.name == "balanced":
+            if classes == 0:
+                fail(
+                    "norm balanced asks how many classes there are, and the module has no last "
+                    "linear layer (classifier names it)"
+                )
+            self._by_class = [
+                (torch.stack([m] * classes), torch.stack([v] * classes)) for m, v in self._source
+            ]
+        self._source_by_class = [(m.clone(), v.clone()) for m, v in self._by_class]
+        #: The class that each image of a pass seems to be of, for `balanced`.
+        self.labels: Tensor | None = None
         self.mode = mode
         device = self._source[0][0].device if self._source else torch.device("cpu")
         #: How many images of the stream are worth one that is drawn by itself, for `adaptive`.
@@ -108,7 +123,25 @@ class Norms:
         """The statistics that the mode moves, in place."""
         if not self.mode.keeps_statistics:
             return []
-        return [each for pair in self._statistics for each in pair]
+        return [each for pair in self._statistics + self._by_class for each in pair]
+
+    @property
+    def asks_classes(self) -> bool:
+        """Whether a pass must know of which class its images seem to be."""
+        return self.mode.name == "balanced" and self._update
+
+    @contextmanager
+    def knowing(self, logits: Tensor) -> Iterator[None]:
+        """Take the classes of images from an answer for a while; none where it is not finite."""
+        classes = self._by_class[0][0].shape[0] if self._by_class else logits.shape[1]
+        if logits.shape[1] != classes:
+            fail(f"the module answers with {logits.shape[1]} classes, and its head has {classes}")
+        broken = torch.isfinite(logits).all(1).logical_not()
+        self.labels = logits.argmax(1).masked_fill(broken, -1)
+        try:
+            yield
+        finally:
+            self.labels = None
 
     def copies(self) -> list[Tensor]:
         """Return copies of the statistics that move."""
@@ -118,7 +151,7 @@ class Norms:
         """Return the source's statistics, where they move."""
         if not self.mode.keeps_statistics:
             return []
-        return [each.clone() for pair in self._source for each in pair]
+        return [each.clone() for pair in self._source + self._source_by_class for each in pair]
 
     def put_back(self, copies: list[Tensor]) -> None:
         """Write statistics that `copies` gave."""
@@ -140,7 +173,8 @@ class Norms:
         """Use the source's statistics for a while, or the batch's, whatever the mode."""
         self._put(Mode(name), self._source)
         try:
-            yield
+            with self.still():
+                yield
         finally:
             self._put(self.mode)
 
@@ -150,13 +184,14 @@ class Norms:
         if not statistics:
             yield
             return
-        own = self._statistics
-        self._statistics = list(zip(statistics[::2], statistics[1::2], strict=True))
+        own = self._statistics, self._by_class
+        pairs = list(zip(statistics[::2], statistics[1::2], strict=True))
+        self._statistics, self._by_class = pairs[: len(own[0])], pairs[len(own[0]) :]
         self._put(self.mode)
         try:
             yield
         finally:
-            self._statistics = own
+            self._statistics, self._by_class = own
             self._put(self.mode)
 
     @contextmanager
@@ -182,23 +217,32 @@ class Norms:
 
     def _put(self, mode: Mode, statistics: list[tuple[Tensor, Tensor]] | None = None) -> None:
         pairs = self._statistics if statistics is None else statistics
-        for module, pair, source in zip(self._modules, pairs, self._source, strict=True):
+        by_class: Sequence[tuple[Tensor, Tensor] | None] = self._by_class or [None] * len(pairs)
+        for module, pair, source, classes in zip(
+            self._modules, pairs, self._source, by_class, strict=True
+        ):
             # A norm without statistics of its own takes the batch's, by PyTorch's own rule.
             values = (None, None) if mode.name == "batch" else pair
             for name, value in zip(_STATISTICS, values, strict=True):
                 module._buffers[name] = value
             module.__dict__.pop("forward", None)
-            if mode.name in ("blend", "running", "adaptive"):
-                module.__dict__["forward"] = _Forward(self, module, mode, source)
+            if mode.name in ("blend", "running", "adaptive", "balanced"):
+                module.__dict__["forward"] = _Forward(self, module, mode, source, classes)
 
 
 class _Forward:
-    """What takes the place of a norm's own forward under `blend`, `running` and `adaptive`."""
+    """What takes the place of a norm's own forward under every mode but `source` and `batch`."""
 
     def __init__(
-        self, norms: Norms, module: _BatchNorm, mode: Mode, source: tuple[Tensor, Tensor]
+        self,
+        norms: Norms,
+        module: _BatchNorm,
+        mode: Mode,
+        source: tuple[Tensor, Tensor],
+        by_class: tuple[Tensor, Tensor] | None,
     ) -> None:
         self._norms, self._module, self._mode, self._source = norms, module, mode, source
+        self._by_class = by_class
 
     def __call__(self, input: Tensor) -> Tensor:
         module, mode = self._module, self._mode
@@ -209,6 +253,11 @@ class _Forward:
         update = self._norms._update
         if mode.name == "adaptive":
             return _normalised(module, input, *self._adapted(input, mean, var, update))
+        if mode.name == "balanced" and update:
+            assert self._by_class is not None
+            assert self._norms.labels is not None
+            moved = _balanced(input, self._norms.labels, self._by_class, (mean, var), mode)
+            return _normalised(module, input, *moved)
         if mode.gradient and update:
             moved = _blended(input, mean, var, mode.momentum)
             with torch.no_grad():
@@ -265,3 +314,53 @@ def _move(input: Tensor, mean: Tensor, var: Tensor, momentum: float) -> None:
         if running is mean or has_variance:
             moved = running.mul(1 - momentum).add_(batch, alpha=momentum)
             running.copy_(torch.where(usable, moved, running))
+
+
+def _balanced(
+    input: Tensor,
+    labels: Tensor,
+    by_class: tuple[Tensor, Tensor],
+    running: tuple[Tensor, Tensor],
+    mode: Mode,
+) -> tuple[Tensor, Tensor]:
+    """Take a batch into the statistics of its classes, and mix them: gala/model/balanced_norm.h."""
+    dtype, common = running[0].dtype, mode.common
+    mean, var = (each.to(torch.double, copy=True) for each in by_class)
+    maps = input.to(dtype).unsqueeze(2) if input.dim() == 2 else input.to(dtype)
+    within, middle = torch.var_mean(maps, list(range(2, maps.dim())), correction=0)
+    usable = labels.ge(0).logical_and(torch.isfinite(middle).all(1))
+    usable = usable.logical_and(torch.isfinite(within).all(1))
+    within, middle = (
+        torch.where(usable.unsqueeze(1), each, torch.zeros((), dtype=dtype, device=each.device)).to(
+            torch.double
+        )
+        for each in (within, middle)
+    )
+    numbers = torch.arange(mean.shape[0], device=labels.device).unsqueeze(1)
+    members = numbers.eq(labels).logical_and(usable).to(torch.double)
+
+    number = members.sum(1, keepdim=True)
+    share = number.clamp_min(1).reciprocal().clamp_max(mode.momentum)
+    apart = middle - mean.index_select(0, labels.clamp_min(0))
+    step = share * torch.matmul(members, apart)
+    square = share * torch.matmul(members, within + apart.square())
+
+    present = number.gt(0).to(torch.double)
+    kinds = present.sum().clamp_min(1)
+
+    def over_present(values: Tensor) -> Tensor:
+        return (values * present).sum(0) / kinds
+
+    next_mean = mean + step * (1 - common) + over_present(step) * common
+    alone = var + (square - share * number * var - step.square()) * (1 - common)
+    all_together = over_present(square - step.square()) - over_present(share * number) * alone
+    next_var = alone + all_together * common
+    all_mean = next_mean.mean(0)
+    all_var = next_var.mean(0) + next_mean.var(0)
+    with torch.no_grad():
+        for place, values in zip(
+            (*by_class, *running), (next_mean, next_var, all_mean, all_var), strict=True
+        ):
+            rounded = values.to(place.dtype)
+            place.copy_(torch.where(torch.isfinite(rounded), rounded, place))
+    return all_mean.to(dtype), all_var.to(dtype)

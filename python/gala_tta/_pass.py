@@ -64,6 +64,8 @@ class Network:
         self._features: Tensor | None = None
         self._hook: Any = None
         self._autocast: tuple[str, torch.dtype] | None = None
+        #: Whose classes are asked for before a pass, where the mode wants them.
+        self.norms: Norms | None = None
         if features:
             if head is None:
                 fail(
@@ -77,6 +79,14 @@ class Network:
 
     def __call__(self, images: Tensor) -> Output:
         """Return float32 logits [N, C], and features where they are asked for."""
+        if self.norms is None or not self.norms.asks_classes:
+            return self._ask(images)
+        with torch.no_grad(), self.norms.still():
+            seen = self._ask(images)
+        with self.norms.knowing(seen.logits):
+            return self._ask(images)
+
+    def _ask(self, images: Tensor) -> Output:
         if self._autocast is None:
             given = self._module(images)
         else:
@@ -265,6 +275,8 @@ class Passes:
         frame.gradients = arena.take_gradients()
         if method.penalty is not None:
             method.penalty.add(arena, frame.gradients)
+        if self._probe is not None:
+            self._probe.see(arena, frame.gradients)
         return value, confident, weights
 
     def can_be_captured(self) -> str:

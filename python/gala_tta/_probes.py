@@ -31,6 +31,9 @@ class Probe(Part):
     def look(self, arena: Arena, gradients: list[Tensor | None]) -> Tensor:
         raise NotImplementedError
 
+    def see(self, arena: Arena, gradients: list[Tensor | None]) -> None:
+        """See the gradients of the step, after it looked at its own."""
+
     def _sum(self, by_tensor: Tensor) -> Tensor:
         return torch.zeros_like(self._counts).index_add(0, self._layer_of, by_tensor.double())
 
@@ -85,15 +88,17 @@ class PalmProbe(Probe):
 
 
 class LawProbe(Probe):
-    remembers = ("information",)
+    remembers = ("information", "carried")
 
     def __init__(self, o: SimpleNamespace) -> None:
-        self._power = o.power
-        self.information = torch.empty(0)
+        self._o = o
+        self.information = self.carried = torch.empty(0)
 
     def attach(self, arena: Arena, layers: list[tuple[str, list[int]]]) -> None:
         super().attach(arena, layers)
         self.information = torch.zeros_like(self._counts)
+        if self._o.carried:
+            self.carried = torch.zeros_like(arena.values)
 
     def scalar(self, logits: Tensor) -> Tensor:
         log_p = torch.log_softmax(logits, 1)
@@ -101,15 +106,30 @@ class LawProbe(Probe):
 
     @torch.no_grad()
     def look(self, arena: Arena, gradients: list[Tensor | None]) -> Tensor:
-        norms = torch.stack(torch._foreach_norm(self._given(arena, gradients), 2)).double()
+        given = self._given(arena, gradients)
+        if self._o.carried:
+            before = arena.views(self.carried)
+            given = [own + last for own, last in zip(given, before, strict=True)]
+        norms = torch.stack(torch._foreach_norm(given, 2)).double()
         total = self.information + self._sum(norms * norms) / self._counts
         self.information.copy_(torch.where(torch.isfinite(total).all(), total, self.information))
         root = self.information.sqrt()
         least = root.min()
-        return ((root - least) / (root.max() - least + 1e-8)).pow(self._power)
+        return ((root - least) / (root.max() - least + 1e-8)).pow(self._o.power)
+
+    @torch.no_grad()
+    def see(self, arena: Arena, gradients: list[Tensor | None]) -> None:
+        if not self._o.carried:
+            return
+        for place, gradient in zip(arena.views(self.carried), gradients, strict=True):
+            if gradient is None:
+                place.zero_()
+            else:
+                place.copy_(gradient)
 
     def reset(self) -> None:
         self.information.zero_()
+        self.carried.zero_()
 
 
 PROBES: dict[str, Callable[[SimpleNamespace], Probe]] = {"palm": PalmProbe, "law": LawProbe}

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gala_tta import _core
+from gala_tta._augmix import augmixed
 from gala_tta._device import heart_for
 from gala_tta._parts import fail, lies_in_unit, require
 
@@ -125,6 +126,20 @@ class Augment(View):
         return result.to(images.device)
 
 
+class Augmix(View):
+    def __init__(self, o: SimpleNamespace) -> None:
+        super().__init__()
+        require(
+            0.1 <= o.severity <= 10,
+            f"view augmix: severity must lie in [0.1, 10], not {o.severity:g}",
+        )
+        self._o = o
+
+    def look(self, images: Tensor, which: int = 0) -> Tensor:
+        numbers = _core.augmix_numbers(self._seed, self._number, which, self._o.severity)
+        return augmixed(_checked(images), numbers, self._mean, self._std)
+
+
 class Patches(View):
     def __init__(self, o: SimpleNamespace) -> None:
         super().__init__()
@@ -186,6 +201,7 @@ class Flip(View):
 
 VIEWS: dict[str, Callable[[SimpleNamespace], View]] = {
     "augment": Augment,
+    "augmix": Augmix,
     "patches": Patches,
     "flip": Flip,
 }

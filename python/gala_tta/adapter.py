@@ -146,7 +146,9 @@ class Adapter(Loop):
                 runs = inner
                 self.notes.append("the method asks for features: the module runs uncompiled")
             self._network = Network(runs, head[1] if head else None, parts.needs_features)
-            self._norms = Norms(inner, mode)
+            weight = getattr(head[1], "weight", None) if head else None
+            classes = weight.shape[0] if isinstance(weight, Tensor) else 0
+            self._norms = self._network.norms = Norms(inner, mode, classes)
             self._arena = Arena(adapted, slots)
             self._build(parts, head[1] if head else None, run, checked(source_data), capture)
         except BaseException:

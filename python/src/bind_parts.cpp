@@ -200,7 +200,7 @@ void bind_parts(nb::module_& m) {
   m.def("parse_norm", [](const std::string& text) {
     const NormMode mode = NormMode::parse(text);
     return nb::make_tuple(Spec::parse(text).name, mode.weight, mode.momentum, mode.gradient,
-                          mode.horizon, mode.tolerance);
+                          mode.horizon, mode.tolerance, mode.common);
   });
 }
 

@@ -3,11 +3,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
+#include <cstring>
 
 #include "gala/base/error.h"
 #include "gala/base/random.h"
 #include "gala/optim/host_workspace.h"
 #include "gala/view/augment_draw.h"
+#include "gala/view/augmix_draw.h"
 #include "gala/view/cpu_augment.h"
 #include "gala/view/patch_order.h"
 #include "python/src/bind.h"
@@ -50,6 +52,17 @@ AugmentNumbers draw_look(std::int64_t seed, std::int64_t number, std::int64_t wh
   Random random(static_cast<std::uint64_t>(seed), "augmented view",
                 {static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(which)});
   return numbers_of(draw_augment(random, soft));
+}
+
+/// The same of `augmix`, as a row of numbers.
+std::vector<double> augmix_numbers(std::int64_t seed, std::int64_t number, std::int64_t which,
+                                   double severity) {
+  Random random(static_cast<std::uint64_t>(seed), "augmix view",
+                {static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(which)});
+  const AugmixDraw drawn = draw_augmix(random, severity);
+  std::vector<double> numbers(kAugmixNumbers);
+  std::memcpy(numbers.data(), &drawn, sizeof(drawn));
+  return numbers;
 }
 
 /// Which patch goes to each place, image by image.
@@ -102,6 +115,7 @@ void bind_views(nb::module_& m) {
       },
       nb::call_guard<nb::gil_scoped_release>());
   m.def("patch_orders", patch_orders);
+  m.def("augmix_numbers", augmix_numbers);
   m.def("draw", [](std::int64_t seed, const std::string& name, std::int64_t number) {
     return Random(static_cast<std::uint64_t>(seed), name, {static_cast<std::uint64_t>(number)})
         .next();

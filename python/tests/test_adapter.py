@@ -69,7 +69,10 @@ def test_tent_is_the_plain_loop() -> None:
             torch.testing.assert_close(own.weight, norm.weight, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("norm", ["source", "batch", "blend", "running", "running:gradient=yes"])
+@pytest.mark.parametrize(
+    "norm",
+    ["source", "batch", "blend", "running", "running:gradient=yes", "adaptive", "balanced"],
+)
 def test_the_module_is_the_source_again_at_the_end(norm: str) -> None:
     net = small_net().train()
     net[0].weight.grad = torch.ones_like(net[0].weight)
@@ -172,6 +175,8 @@ def test_a_state_goes_on_to_the_same_bits() -> None:
         {"method": "roid"},
         {"method": "cotta"},
         {"method": "palm"},
+        {"method": "law", "select": "law:carried=yes"},
+        {"method": "cotta", "norm": "balanced:momentum=0.1"},
         {"method": "rotta", "store": "balanced:size=8,every=8"},
         {"method": "t3a"},
         {"method": "gala", "norm": "running", "guard": "rollback:to=healthy,horizon=8,every=1"},

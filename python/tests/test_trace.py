@@ -27,6 +27,17 @@ METHODS: dict[str, dict[str, str]] = {
     "random, sgd": {"loss": "shot", "select": "random", "optimizer": "sgd:rate=0.01,momentum=0.9"},
     "two steps, after": {"method": "tent", "inner_steps": "2", "predict": "after"},
     "robust norms": {"method": "tent", "norm": "running:momentum=0.05,gradient=yes"},
+    "balanced norms": {"method": "tent", "norm": "balanced:momentum=0.05,common=0.1"},
+    "balanced norms of two networks": {
+        "method": "rotta",
+        "store": "balanced:size=16,every=16",
+        "norm": "balanced",
+    },
+    "law as published": {
+        "method": "law",
+        "select": "law:carried=yes",
+        "loss": "entropy+consistency:form=cross_entropy,per_class=0.1,all=yes",
+    },
     "kept images": {"method": "rotta", "store": "balanced:size=16,every=16"},
     "a window": {"method": "tent", "store": "window:length=64"},
     "petta": {"method": "petta", "store": "balanced:size=16,every=0", "source_data": "SOURCE"},

@@ -45,7 +45,8 @@ bool has(const HealthEvent& event, const std::string& reason) {
 }
 
 TEST(NotFinite, OneBrokenImageHasNoAnswerAndSpoilsNoOther) {
-  for (const char* norm : {"source", "batch", "blend:weight=0.5", "running:momentum=0.2"}) {
+  for (const char* norm :
+       {"source", "batch", "blend:weight=0.5", "running:momentum=0.2", "balanced:momentum=0.2"}) {
     for (const char* select : {"none", "all", "gala"}) {
       for (const float value : {kNan, kInfinite, -kInfinite}) {
         const std::string where = fmt::format("{} {} {}", norm, select, value);
@@ -101,13 +102,16 @@ TEST(NotFinite, ABatchOfBrokenImagesHasNoAnswers) {
 }
 
 TEST(NotFinite, ABrokenImageAloneLeavesRunningStatisticsAlone) {
-  auto model = toy_model(1, "running:momentum=0.5");
-  Adapter adapter(*model, options_with("none"));
-  std::vector<at::Tensor> before;
-  for (const Buffer& buffer : model->buffers()) before.push_back(buffer.value.clone());
-  adapter.answer(with_bad_pixel(toy_images(1, 1), 0, kNan));
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    EXPECT_TRUE(same_bytes(before[i], model->buffers()[i].value)) << model->buffers()[i].name;
+  for (const char* norm : {"running:momentum=0.5", "balanced:momentum=0.5"}) {
+    auto model = toy_model(1, norm);
+    Adapter adapter(*model, options_with("none"));
+    std::vector<at::Tensor> before;
+    for (const Statistic& each : model->statistics()) before.push_back(each.value->clone());
+    adapter.answer(with_bad_pixel(toy_images(1, 1), 0, kNan));
+    const std::vector<Statistic> after = model->statistics();
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      EXPECT_TRUE(same_bytes(before[i], *after[i].value)) << after[i].name;
+    }
   }
 }
 

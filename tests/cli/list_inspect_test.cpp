@@ -40,7 +40,7 @@ TEST_F(List, NamesEveryEntryOfEveryRegistryAsJson) {
       {"optimizers", names_of(optimizer_registry())},
       {"models", names_of(model_registry())},
       {"views", names_of(view_registry())},
-      {"norms", {"source", "batch", "blend", "running", "adaptive"}},
+      {"norms", {"source", "batch", "blend", "running", "adaptive", "balanced"}},
       {"guards", {"off", "warn", "stop", "rollback"}},
       {"datasets", names_of(data_registry())},
       {"streams", names_of(stream_registry())}};

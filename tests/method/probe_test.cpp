@@ -125,6 +125,54 @@ TEST_F(Probed, ByLaw) {
   }
 }
 
+/// Its own gradient and the last step's, which the published code never clears, are squared together.
+TEST_F(Probed, ByLawWithTheGradientOfTheStepBefore) {
+  const auto probe = make_probe("law:power=0.5,carried=yes");
+  probe->attach(*arena_, layers_);
+  Numbers information(2, 0.0);
+  std::vector<at::Tensor> before;
+  for (const double scale : {0.3, 0.1, 0.2}) {
+    const Gradients given = gradients(scale), step = gradients(-2 * scale);
+    const Numbers found = numbers_of(probe->look(*arena_, given));
+    for (std::size_t l = 0; l < 2; ++l) {
+      double square = 0;
+      const Numbers g = layer_values(given.tensors, l);
+      const Numbers last = before.empty() ? Numbers(g.size(), 0.0) : layer_values(before, l);
+      for (std::size_t i = 0; i < g.size(); ++i) square += (g[i] + last[i]) * (g[i] + last[i]);
+      information[l] += square / static_cast<double>(g.size());
+    }
+    const double low = std::min(std::sqrt(information[0]), std::sqrt(information[1]));
+    const double high = std::max(std::sqrt(information[0]), std::sqrt(information[1]));
+    for (std::size_t l = 0; l < 2; ++l) {
+      const double share = (std::sqrt(information[l]) - low) / (high - low + 1e-8);
+      EXPECT_NEAR(found[l], std::sqrt(share), 1e-5) << scale << ' ' << l;
+    }
+    probe->see(*arena_, step);
+    before = step.tensors;
+  }
+  probe->reset();
+  const auto fresh = make_probe("law:power=0.5,carried=yes");
+  fresh->attach(*arena_, layers_);
+  const Gradients last = gradients(1);
+  EXPECT_EQ(numbers_of(probe->look(*arena_, last)), numbers_of(fresh->look(*arena_, last)));
+}
+
+/// A step's gradient without numbers is forgotten with the next.
+TEST_F(Probed, LawCarriesNothingBrokenOn) {
+  const auto probe = make_probe("law:carried=yes");
+  probe->attach(*arena_, layers_);
+  const Gradients sound = gradients(0.1);
+  const Numbers first = numbers_of(probe->look(*arena_, sound));
+  Gradients broken = gradients(0.1);
+  broken.tensors[0].fill_(std::nan(""));
+  probe->see(*arena_, broken);
+  EXPECT_EQ(numbers_of(probe->look(*arena_, sound)), first);
+  probe->see(*arena_, sound);
+  for (const double each : numbers_of(probe->look(*arena_, sound))) {
+    EXPECT_TRUE(std::isfinite(each));
+  }
+}
+
 TEST_F(Probed, TheirScalars) {
   const at::Tensor logits = at::randn({4, 3});
   const at::Tensor palm = make_probe("palm:temperature=2")->scalar({{}, logits});

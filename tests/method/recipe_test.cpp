@@ -1,4 +1,4 @@
-// Every recipe there is, on a small network: state, reset, guard and shadow mode.
+// Every recipe there is, on a small network: state, reset, guard and shadow mode; and the same with statistics of each class.
 #include "gala/method/recipe.h"
 
 #include <gtest/gtest.h>
@@ -25,9 +25,18 @@ struct Bench {
       : adapter(*model, options, {.source_images = toy_source()}) {}
 };
 
-class EveryRecipe : public testing::TestWithParam<Recipe> {
+struct Case {
+  Recipe recipe;
+  std::string norm;  ///< empty: the recipe's own
+};
+
+class EveryRecipe : public testing::TestWithParam<Case> {
  protected:
-  MethodOptions options() const { return easy_recipe(GetParam().name); }
+  MethodOptions options() const {
+    MethodOptions options = easy_recipe(GetParam().recipe.name);
+    if (!GetParam().norm.empty()) options.norm = GetParam().norm;
+    return options;
+  }
   bool moves() const { return Spec::parse(options().select).name != "none"; }
 };
 
@@ -100,14 +109,25 @@ TEST_P(EveryRecipe, IsRolledBackByTheGuard) {
 TEST_P(EveryRecipe, WritesItselfOut) {
   const MethodOptions once = written_out(options());
   EXPECT_EQ(written_out(once), once);
-  for (const auto& [name, text] : GetParam().options) {
+  for (const auto& [name, text] : GetParam().recipe.options) {
     MethodOptions other;
     EXPECT_TRUE(set_option(other, name, std::string(text))) << name;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Recipe, EveryRecipe, testing::ValuesIn(recipes().begin(), recipes().end()),
-                         [](const auto& each) { return std::string(each.param.name); });
+std::vector<Case> cases(const std::string& norm) {
+  std::vector<Case> all;
+  for (const Recipe& each : recipes()) all.push_back({each, norm});
+  return all;
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& each) {
+  return std::string(each.param.recipe.name);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipe, EveryRecipe, testing::ValuesIn(cases("")), name_of);
+INSTANTIATE_TEST_SUITE_P(Balanced, EveryRecipe,
+                         testing::ValuesIn(cases("balanced:momentum=0.2,common=0.1")), name_of);
 
 TEST(Recipe, IsOverriddenPartByPart) {
   MethodOptions options = recipe("roid");

@@ -46,20 +46,22 @@ std::string message_of(const char* text) {
 }
 
 TEST(NormMode, ReadsAndPrintsWhatUsersWrite) {
-  for (const char* text : {"source", "batch", "blend:weight=0.3", "running:momentum=0.05",
-                           "adaptive:horizon=100,tolerance=0.06"}) {
+  for (const char* text :
+       {"source", "batch", "blend:weight=0.3", "running:momentum=0.05",
+        "adaptive:horizon=100,tolerance=0.06", "balanced:momentum=0.05,common=0.1"}) {
     EXPECT_EQ(NormMode::parse(text).to_string(), text);
   }
   EXPECT_EQ(NormMode::parse("blend").to_string(), "blend:weight=0.5");
   EXPECT_EQ(NormMode::parse("running").to_string(), "running:momentum=0.1");
+  EXPECT_EQ(NormMode::parse("balanced").to_string(), "balanced:momentum=0.01,common=0");
   EXPECT_EQ(NormMode::parse("blend:weight=0.3").weight, 0.3);
-  EXPECT_EQ(describe_norm_modes().size(), 5u);
+  EXPECT_EQ(describe_norm_modes().size(), 6u);
 }
 
 TEST(NormMode, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(message_of("bach"),
             "unknown norm mode \"bach\" (did you mean \"batch\"? known: source, batch, blend, "
-            "running, adaptive)");
+            "running, adaptive, balanced)");
   EXPECT_EQ(message_of("blend:weight=1.5"), "norm mode blend: weight must be from 0 to 1, not 1.5");
   EXPECT_EQ(message_of("running:momentum=-0.1"),
             "norm mode running: momentum must be from 0 to 1, not -0.1");
@@ -67,6 +69,8 @@ TEST(NormMode, RefusesWhatItDoesNotKnow) {
             "norm mode adaptive: horizon must be at least 1, not 0");
   EXPECT_EQ(message_of("adaptive:tolerance=-1"),
             "norm mode adaptive: tolerance must not be negative, not -1");
+  EXPECT_EQ(message_of("balanced:common=2"),
+            "norm mode balanced: common must be from 0 to 1, not 2");
   EXPECT_NE(message_of("source:weight=0.5").find("no option"), std::string::npos);
   EXPECT_NE(message_of("batch:weight=0.5").find("no option"), std::string::npos);
   EXPECT_NE(message_of("training").find("unknown"), std::string::npos);

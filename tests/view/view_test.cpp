@@ -18,11 +18,13 @@ std::string message_of(const std::string& spec) {
 }
 
 TEST(Views, RefuseWhatIsNoOption) {
-  EXPECT_EQ(message_of("augmen"),
-            "unknown view \"augmen\" (did you mean \"augment\"? known: augment, patches, flip)");
+  EXPECT_EQ(
+      message_of("augmen"),
+      "unknown view \"augmen\" (did you mean \"augment\"? known: augment, augmix, patches, flip)");
   EXPECT_EQ(message_of("augment:noise=-1"), "view augment: noise must lie in [0, 1], not -1");
   EXPECT_EQ(message_of("augment:padding=zeros"),
             "view augment: option padding cannot be \"zeros\" (expected edge|reflect)");
+  EXPECT_EQ(message_of("augmix:severity=0"), "view augmix: severity must lie in [0.1, 10], not 0");
   EXPECT_EQ(message_of("patches:grid=1"), "view patches: grid must lie in [2, 32], not 1");
   EXPECT_EQ(message_of("patches:grid=33"), "view patches: grid must lie in [2, 32], not 33");
   EXPECT_NE(message_of("flip:grid=4"), "no error");
@@ -42,7 +44,7 @@ TEST(Views, RefuseWhatIsNoBatchOfImages) {
 }
 
 TEST(Views, RefuseLooksThatWereNotDrawn) {
-  for (const char* spec : {"augment", "patches"}) {
+  for (const char* spec : {"augment", "augmix", "patches"}) {
     const auto view = make_view(spec);
     EXPECT_THROW(view->draw(1, 1), Error) << "before it was attached";
     view->attach(at::kCPU, {});

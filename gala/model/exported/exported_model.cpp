@@ -200,12 +200,12 @@ void ExportedModel::check_size(const at::Tensor& images) const {
 
 Output ExportedModel::forward(const at::Tensor& images, bool update_statistics) {
   check_size(images);
-  return run(images, norm_pass(update_statistics));
+  return run(images, norm_pass(images, update_statistics));
 }
 
 Output ExportedModel::forward_counted(const at::Tensor& images, const at::Tensor& counted) {
   check_size(images);
-  return run(images, norm_pass(/*update_statistics=*/false, counted));
+  return run(images, norm_pass(images, /*update_statistics=*/false, counted));
 }
 
 Output ExportedModel::run(const at::Tensor& images, const NormPass& pass) {
