@@ -15,7 +15,8 @@ at::Tensor BatchNorm::forward(const at::Tensor& input, const NormPass& pass,
                               const NormEnd& end) const {
   return batch_norm(input, scale->value, shift->value, running_mean->value, running_var->value,
                     pass.mode, epsilon, pass.update_statistics, end, pass.counted,
-                    {running_mean->source, running_var->source, pass.spread, pass.used.get()});
+                    {running_mean->source, running_var->source, pass.spread, pass.used.get()},
+                    pass.processes);
 }
 
 at::Tensor Linear::forward(const at::Tensor& input) const {
