@@ -12,11 +12,17 @@ constexpr char kFooter[] =
     "stands in its section [parameters]. Progress is kept in FILE.checkpoint, which\n"
     "is removed at the end.\n"
     "\n"
+    "Several processes train one network where torchrun starts them, or anybody\n"
+    "who sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (and LOCAL_RANK, the\n"
+    "GPU of each): they share every batch, and rank 0 writes and speaks for all.\n"
+    "\n"
     "Examples:\n"
     "  gala train plans/train_cifar10_wrn16_2.toml --data-path cifar10\n"
     "  gala train plans/train_cifar10_wrn16_2.toml --device cuda --out my.safetensors\n"
     "  gala train plans/train_cifar10_wrn16_2.toml --resume     go on after a stop\n"
-    "  gala train plans/train_domainbed_resnet18.toml --set env=1 --set trial=0";
+    "  gala train plans/train_domainbed_resnet18.toml --set env=1 --set trial=0\n"
+    "  torchrun --no-python --nproc-per-node 2 \\\n"
+    "           gala train plans/train_cifar10_wrn16_2.toml --data-path cifar10";
 
 }  // namespace
 
@@ -37,6 +43,11 @@ void add_train_command(CLI::App& program) {
       ->capture_default_str()
       ->group("Machine");
   command->add_option("--threads", flags->threads, "0: as many as there are")
+      ->capture_default_str()
+      ->group("Machine");
+  command
+      ->add_option("--wait", flags->wait,
+                   "seconds for which processes that train together wait for each other")
       ->capture_default_str()
       ->group("Machine");
   command->footer(kFooter);

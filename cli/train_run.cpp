@@ -11,9 +11,8 @@
 #include <thread>
 
 #include "cli/command.h"
-#include "cli/command_files.h"
 #include "cli/failures.h"
-#include "cli/model_flags.h"
+#include "cli/opened_plan.h"
 #include "cli/scores.h"
 #include "cli/text.h"
 #include "gala/adapt/state_file.h"
@@ -21,9 +20,12 @@
 #include "gala/base/interrupt.h"
 #include "gala/base/stopwatch.h"
 #include "gala/base/words.h"
+#include "gala/device/peer_sockets.h"
+#include "gala/device/process_group.h"
 #include "gala/train/checkpoint_choice.h"
 #include "gala/train/result.h"
 #include "gala/train/setup.h"
+#include "gala/train/shard.h"
 #include "gala/train/trainer.h"
 
 namespace gala {
@@ -32,60 +34,8 @@ namespace {
 /// Steps between two looks at the loss, each of which waits for the device.
 constexpr std::int64_t kLookEvery = 50;
 
-/// A plan with the flags worked in and everything it names opened.
-struct OpenedPlan {
-  TrainPlan plan;
-  Training training;
-  at::Device device = at::kCPU;
-};
-
-/// What the plan names and reads, and what would be written over it.
-void check_files(const TrainFlags& flags, const OpenedPlan& opened) {
-  const std::string& out = opened.plan.output.weights;
-  const std::string name = flags.out.empty() ? "output.weights" : "--out";
-  CommandFiles files;
-  files.reads("PLAN", flags.plan);
-  files.reads("model.init", opened.plan.model.init);
-  files.reads_data("data.train", opened.training.train.spec);
-  if (opened.training.evaluation) {
-    files.reads_data("data.evaluation", opened.training.evaluation->spec);
-  }
-  files.writes(name, out);
-  files.writes(name + "'s checkpoint", out + ".checkpoint");
-  files.check();
-}
-
-OpenedPlan open_plan(const TrainFlags& flags) {
-  OpenedPlan opened;
-  Problems problems;
-  std::vector<PlanSetting> settings;
-  for (const std::string& text : flags.settings) {
-    problems.attempt("--set", [&] { settings.push_back(PlanSetting::parse(text)); });
-  }
-  opened.plan = read_train_plan(flags.plan, problems, settings);
-  TrainPlan& plan = opened.plan;
-  if (!flags.out.empty()) plan.output.weights = flags.out;
-  if (!flags.data_path.empty()) {
-    problems.attempt("--data-path", [&] { plan.set_data_path(flags.data_path); });
-  }
-  if (plan.output.weights.empty()) problems.add("output.weights is missing (or give --out)");
-  problems.attempt("machine", [&] {
-    opened.device = parse_device(flags.device);
-    if (flags.threads < 0)
-      fail<ConfigError>("--threads must not be negative, not {}", flags.threads);
-  });
-  opened.training = open_training(plan, problems);
-  if (!plan.output.weights.empty()) {
-    problems.attempt("output", [&] { check_files(flags, opened); });
-  }
-  problems.throw_if_any(flags.plan);
-  if (opened.device.is_cuda()) {
-    allow_tf32(opened.plan.train.precision);
-    set_deterministic(false);  // the quickest convolutions: shapes repeat
-  }
-  opened.training.model->to(opened.device);
-  return opened;
-}
+/// How a run begins.
+enum class Start { kAnew, kFromCheckpoint, kFinished };
 
 /// One call of `gala train`, from opened files to the last line.
 class TrainRun {
@@ -95,6 +45,7 @@ class TrainRun {
 
  private:
   bool resume();
+  Start find_start(State& state) const;
   void save_checkpoint() const;
   void look();
   void evaluate_if_due();
@@ -109,6 +60,9 @@ class TrainRun {
   const TrainFlags& flags_;
   OpenedPlan opened_;
   const TrainPlan& plan_;
+  ProcessGroup* processes_;  ///< or null
+  bool leads_;               ///< writes and speaks for all processes
+  bool quiet_;
   std::filesystem::path out_, checkpoint_;
   int threads_;
   std::optional<Stream> evaluation_;
@@ -121,8 +75,10 @@ class TrainRun {
   std::string score_;  ///< of an evaluation that the next line tells
 };
 
-int loader_threads(const TrainFlags& flags, const at::Device& device) {
-  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+int loader_threads(const TrainFlags& flags, const OpenedPlan& opened) {
+  const at::Device device = opened.device;
+  const std::int64_t here = opened.place ? opened.place->local_size : 1;
+  const auto cores = std::max<std::int64_t>(1, std::thread::hardware_concurrency() / here);
   const std::int64_t most = flags.threads > 0 ? std::min(flags.threads, cores) : cores;
   // A CPU needs its cores for the network; a GPU is fed by all but the one that drives it.
   const std::int64_t of_use = device.is_cuda() ? std::clamp<std::int64_t>(cores - 1, 1, 32) : 2;
@@ -133,39 +89,60 @@ TrainRun::TrainRun(const TrainFlags& flags)
     : flags_(flags),
       opened_(open_plan(flags)),
       plan_(opened_.plan),
+      processes_(opened_.processes.get()),
+      leads_(opened_.leads()),
+      quiet_(flags.quiet || !leads_),
       out_(plan_.output.weights),
       checkpoint_(plan_.output.weights + ".checkpoint"),
-      threads_(loader_threads(flags, opened_.device)),
-      trainer_(*opened_.training.model, make_curriculum(opened_.training, plan_), plan_, threads_),
+      threads_(loader_threads(flags, opened_)),
+      trainer_(*opened_.training.model, make_curriculum(opened_.training, plan_), plan_, threads_,
+               processes_),
       choice_(plan_.train.keep) {
   if (opened_.training.evaluation) evaluation_ = evaluation_stream(*opened_.training.evaluation);
 }
 
-/// False when there is nothing left to do.
-bool TrainRun::resume() {
+/// What lies beside the output: the one place where it is looked at, for all processes.
+Start TrainRun::find_start(State& state) const {
   const bool exists = std::filesystem::exists(checkpoint_);
   if (exists && !flags_.resume) {
     fail<ConfigError>("{} holds a run that was stopped: give --resume to go on, or remove the file",
                       checkpoint_.string());
   }
   if (exists) {
-    const State state = read_state(checkpoint_);
+    state = read_state(checkpoint_);
+    return Start::kFromCheckpoint;
+  }
+  if (!flags_.resume) return Start::kAnew;
+  if (const auto record = find_record(out_, trainer_.settings())) {
+    if (!quiet_) std::cerr << fmt::format("{} is finished already\n", out_.string());
+    print_score(*record);
+    print_weights(*record);
+    return Start::kFinished;
+  }
+  if (!quiet_) std::cerr << "no checkpoint yet: starting from the beginning\n";
+  return Start::kAnew;
+}
+
+/// False when there is nothing left to do.
+bool TrainRun::resume() {
+  State state;
+  Start start = Start::kAnew;
+  if (processes_) check_agreement(trainer_.settings(), *processes_);
+  if (leads_) start = find_start(state);
+  if (processes_) {
+    start = static_cast<Start>(
+        std::stoi(processes_->from_first(fmt::format("{}", static_cast<int>(start)))));
+    if (start == Start::kFromCheckpoint) state = from_first(state, *processes_);
+  }
+  if (start == Start::kFromCheckpoint) {
     try {
       trainer_.load(state);
       choice_.load(state, *opened_.training.model);
     } catch (const std::exception& problem) {
       fail<ConfigError>("--resume {}: {}", checkpoint_.string(), in_words(problem));
     }
-  } else if (flags_.resume) {
-    if (const auto record = find_record(out_, trainer_.settings())) {
-      if (!flags_.quiet) std::cerr << fmt::format("{} is finished already\n", out_.string());
-      print_score(*record);
-      print_weights(*record);
-      return false;
-    }
-    if (!flags_.quiet) std::cerr << "no checkpoint yet: starting from the beginning\n";
   }
-  return true;
+  return start != Start::kFinished;
 }
 
 void TrainRun::look() {
@@ -181,10 +158,11 @@ void TrainRun::look() {
 
 std::optional<Evaluation> TrainRun::evaluate_now() {
   if (!evaluation_) return std::nullopt;
-  return evaluate(*opened_.training.model, *evaluation_, threads_);
+  return evaluate(*opened_.training.model, *evaluation_, threads_, processes_);
 }
 
 void TrainRun::save_checkpoint() const {
+  if (!leads_) return;
   State state = trainer_.save();
   choice_.save(state);
   write_state(checkpoint_, state);
@@ -224,7 +202,7 @@ void TrainRun::end_part() {
       format_share(part_accuracy_ / steps), trainer_.learning_rate(), score_,
       format_duration(part_watch_.lap() / 1000));
   progress_->clear();
-  if (!flags_.quiet) std::cerr << line << '\n';
+  if (!quiet_) std::cerr << line << '\n';
   part_loss_ = part_accuracy_ = 0;
   part_steps_ = 0;
   score_.clear();
@@ -232,6 +210,7 @@ void TrainRun::end_part() {
 
 int TrainRun::stop() {
   progress_->clear();
+  if (!leads_) return kInterruptedExit;
   std::cerr << fmt::format(
       "stopped after step {} of {}\nto go on: the same command with --resume\n",
       trainer_.steps_done(), trainer_.steps_total());
@@ -244,9 +223,11 @@ void TrainRun::learn() {
   while (trainer_.step()) {
     const std::int64_t step = trainer_.steps_done();
     const bool part_ends = trainer_.at_epoch_end() || trainer_.evaluation_due();
-    const bool saving = interrupted() || part_ends || (every > 0 && step % every == 0);
+    // All processes stop after the same step, whichever of them was asked to.
+    const bool stopping = processes_ ? processes_->any(interrupted()) : interrupted();
+    const bool saving = stopping || part_ends || (every > 0 && step % every == 0);
     if (saving || step % kLookEvery == 0) look();  // a broken state is not saved: it throws
-    if (interrupted()) {
+    if (stopping) {
       save_checkpoint();
       throw Interrupted("stopped while training");
     }
@@ -258,8 +239,8 @@ void TrainRun::learn() {
 
 int TrainRun::run() {
   if (!resume()) return 0;
-  if (!flags_.quiet) print_heading();
-  progress_.emplace("step", trainer_.steps_total(), trainer_.steps_done(), flags_.quiet);
+  if (!quiet_) print_heading();
+  progress_.emplace("step", trainer_.steps_total(), trainer_.steps_done(), quiet_);
   try {
     learn();
     progress_->clear();
@@ -270,8 +251,10 @@ int TrainRun::run() {
                           .settings = trainer_.settings(),
                           .steps = trainer_.steps_total(),
                           .kept_step = choice_.kept_step(trainer_.steps_total()),
+                          .processes = processes_ ? processes_->size() : 1,
                           .history = choice_.history()};
     record.evaluation = evaluate_now();
+    if (!leads_) return 0;
     if (evaluation_) record.evaluation_data = without_path(opened_.training.evaluation->spec);
     // The score is said even where the weights find no place; the checkpoint stays until they have.
     Failures failures;
@@ -283,6 +266,10 @@ int TrainRun::run() {
     print_weights(record.to_json());
   } catch (const Interrupted&) {
     return stop();
+  } catch (const PeerLost& lost) {
+    progress_->clear();
+    const bool saved = leads_ && std::filesystem::exists(checkpoint_);
+    fail("{}{}", lost.what(), saved ? "; to go on: the same commands with --resume" : "");
   }
   return 0;
 }
@@ -322,6 +309,10 @@ void TrainRun::print_heading() const {
   std::cerr << fmt::format(", {}, {}\ndevice  {}, {}, {} loader threads\n", plan_.train.optimizer,
                            format_value(plan_.train.schedule), opened_.device.str(),
                            format_value(used), threads_);
+  if (processes_) {
+    std::cerr << fmt::format("share   {} processes, a part of every batch each\n",
+                             processes_->size());
+  }
   if (trainer_.steps_done() > 0) {
     std::cerr << fmt::format("resume  after step {} of {}\n", trainer_.steps_done(),
                              trainer_.steps_total());

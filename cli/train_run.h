@@ -15,6 +15,7 @@ struct TrainFlags {
   std::string device = "cpu";
   std::int64_t threads = 0;
   bool quiet = false;
+  double wait = 600;  ///< seconds for which processes that train together wait for each other
 };
 
 /// Trains as the plan says; the exit code.

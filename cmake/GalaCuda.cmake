@@ -27,6 +27,22 @@ if(GALA_CUDA_MODE STREQUAL "checked")
   file(WRITE ${PROJECT_BINARY_DIR}/cuda_stand_in/c10/cuda/impl/cuda_cmake_macros.h "#pragma once\n")
 endif()
 
+# LibTorch's header of NCCL names types of the toolkit's libraries. Where their headers are missing a build
+# does without NCCL; what is only checked gets the types.
+find_file(GALA_CUSPARSE_HEADER cusparse.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+mark_as_advanced(GALA_CUSPARSE_HEADER)
+if(GALA_CUDA_MODE STREQUAL "checked" AND NOT GALA_CUSPARSE_HEADER)
+  set(stand_in ${PROJECT_BINARY_DIR}/cuda_stand_in)
+  file(WRITE ${stand_in}/cusparse.h
+       "#pragma once\ntypedef struct cusparseContext* cusparseHandle_t;\ntypedef int cusparseStatus_t;\n")
+  file(WRITE ${stand_in}/cublas_v2.h
+       "#pragma once\ntypedef struct cublasContext* cublasHandle_t;\ntypedef int cublasStatus_t;\n")
+  file(WRITE ${stand_in}/cublasLt.h "#pragma once\ntypedef struct cublasLtContext* cublasLtHandle_t;\n")
+  file(WRITE ${stand_in}/cusolver_common.h "#pragma once\ntypedef int cusolverStatus_t;\n")
+  file(WRITE ${stand_in}/cusolverDn.h
+       "#pragma once\n#include <cusolver_common.h>\ntypedef struct cusolverDnContext* cusolverDnHandle_t;\n")
+endif()
+
 # gala_cuda_sources(TARGET SOURCES a.cpp.. [KERNELS b.cu..] INSTEAD c.cpp..): sources of the target, in
 # the folder that calls it; INSTEAD are those of a build without CUDA.
 function(gala_cuda_sources target)

@@ -16,7 +16,8 @@ at::Tensor BatchNorm::forward(const at::Tensor& input, const NormPass& pass,
   return batch_norm(input, scale->value, shift->value, running_mean->value, running_var->value,
                     pass.mode, epsilon, pass.update_statistics, end, pass.counted,
                     {running_mean->source, running_var->source, pass.spread, pass.used.get(),
-                     running_mean->by_class, running_var->by_class, pass.labels});
+                     running_mean->by_class, running_var->by_class, pass.labels},
+                    pass.processes);
 }
 
 at::Tensor Linear::forward(const at::Tensor& input) const {

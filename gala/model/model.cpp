@@ -128,6 +128,7 @@ void Model::set_label_spread(double spread) {
 NormPass Model::norm_pass(const at::Tensor& images, bool update_statistics,
                           const at::Tensor& counted) {
   NormPass pass{norm_mode_, update_statistics, counted, label_spread_};
+  if (norm_mode_.kind == NormKind::kTraining) pass.processes = processes_;
   if (norm_mode_.kind == NormKind::kAdaptive) {
     pass.used = std::make_shared<std::vector<at::Tensor>>();
   }

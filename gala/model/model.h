@@ -96,6 +96,10 @@ class Model {
   /// How many images of the stream are worth one that is drawn by itself (LabelSpread), for norm mode `adaptive`.
   void set_label_spread(double spread);
 
+  /// The processes that train one network, each on an equal part of every batch, or null. They must outlive
+  /// the passes.
+  void set_processes(ProcessGroup* processes) { processes_ = processes; }
+
   Precision precision() const { return precision_; }
   void set_precision(Precision precision) { precision_ = precision; }
   /// Whether outputs carry what `forward_again` begins with; it holds on to memory.
@@ -178,6 +182,7 @@ class Model {
   at::MemoryFormat memory_format_ = at::MemoryFormat::Contiguous;
   bool keeps_activations_ = false;
   bool lent_ = false;
+  ProcessGroup* processes_ = nullptr;
 
   void check_not_lent() const;
   void forget_classes();

@@ -9,6 +9,7 @@
 #include "gala/base/error.h"
 #include "gala/model/balanced_norm.h"
 #include "gala/model/cuda_norm.h"
+#include "gala/model/shared_norm.h"
 
 namespace gala {
 namespace {
@@ -190,7 +191,8 @@ at::Tensor while_training(const at::Tensor& input, const at::Tensor& scale, cons
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
                       double epsilon, bool update_statistics, const NormEnd& end,
-                      const at::Tensor& counted, const NormSource& source) {
+                      const at::Tensor& counted, const NormSource& source,
+                      ProcessGroup* processes) {
   switch (mode.kind) {
     case NormKind::kSource:
       return with_statistics(input, scale, shift, running_mean, running_var, epsilon, end);
@@ -238,6 +240,11 @@ at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at
                                  balanced(input, running_mean, running_var, mode, source), epsilon),
                       end);
     case NormKind::kTraining:
+      if (processes) {
+        return finished(shared_batch_norm(input, scale, shift, running_mean, running_var,
+                                          mode.momentum, epsilon, update_statistics, *processes),
+                        end);
+      }
       return finished(update_statistics ? while_training(input, scale, shift, running_mean,
                                                          running_var, mode.momentum, epsilon)
                                         : with_batch_statistics(input, scale, shift, epsilon),

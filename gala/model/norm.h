@@ -10,6 +10,8 @@
 
 namespace gala {
 
+class ProcessGroup;
+
 /// Whose statistics batch normalisation uses.
 enum class NormKind {
   kSource,    ///< the running statistics of the weight file, never updated
@@ -53,6 +55,8 @@ struct NormPass {
   /// Where each norm layer leaves how much of other statistics than the source's it used (`adaptive`), or null.
   std::shared_ptr<std::vector<at::Tensor>> used = {};
   at::Tensor labels = {};  ///< see NormSource
+  /// Who makes the batch together, each process an equal part of it, or null (see batch_norm).
+  ProcessGroup* processes = nullptr;
 };
 
 /// What follows a norm layer at once, so that one pass over the maps can do it all: relu(norm(x) + added),
@@ -98,9 +102,13 @@ std::vector<MethodInfo> describe_norm_modes();
 ///
 /// `counted`, where defined, is a number (int64, no dimensions, on the device): `batch`, `blend` and `adaptive` take their
 /// statistics from the first so many images alone.
+///
+/// `processes`, where given, make the batch together, each an equal part of it. It is for `training` alone, whose
+/// statistics and gradients are then those of the whole batch.
 at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                       at::Tensor& running_mean, at::Tensor& running_var, const NormMode& mode,
                       double epsilon, bool update_statistics, const NormEnd& end = {},
-                      const at::Tensor& counted = {}, const NormSource& source = {});
+                      const at::Tensor& counted = {}, const NormSource& source = {},
+                      ProcessGroup* processes = nullptr);
 
 }  // namespace gala

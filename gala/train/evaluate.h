@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gala/data/loader.h"
+#include "gala/device/process_group.h"
 #include "gala/model/model.h"
 
 namespace gala {
@@ -30,9 +31,10 @@ struct Evaluation {
 };
 
 /// Scores the network in float32 with its running statistics, which do not change, on images that are
-/// not augmented.
-/// Throws Interrupted when the user asked to stop.
-Evaluation evaluate(Model& model, const Stream& stream, int loader_threads);
+/// not augmented. Several processes share the batches, and all know the result.
+/// Throws Interrupted when the user asked to stop, in any of them.
+Evaluation evaluate(Model& model, const Stream& stream, int loader_threads,
+                    ProcessGroup* processes = nullptr);
 
 /// The labels of a batch, [N], int64, on the device of its images.
 at::Tensor labels_of(const Batch& batch);

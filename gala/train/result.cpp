@@ -33,6 +33,7 @@ nlohmann::json TrainingRecord::to_json() const {
       {"plan", plan.text}, {"seed", plan.train.seed}, {"steps", steps}, {"settings", settings}};
   if (!plan.parameters.empty()) json["parameters"] = plan.parameters;
   if (kept_step != steps) json["kept_step"] = kept_step;
+  if (processes > 1) json["processes"] = processes;
   if (!history.empty()) json["history"] = history;
   if (evaluation) {
     nlohmann::json domains = nlohmann::json::array();

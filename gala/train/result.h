@@ -20,6 +20,7 @@ struct TrainingRecord {
   nlohmann::json settings;                           ///< of the trainer
   std::int64_t steps = 0;                            ///< of the whole run
   std::int64_t kept_step = 0;                        ///< whose weights these are
+  std::int64_t processes = 1;                        ///< that trained together
   nlohmann::json history = nlohmann::json::array();  ///< of evaluations on the way
   std::string evaluation_data = {};                  ///< its spec, without the folder
   std::optional<Evaluation> evaluation = {};         ///< of the weights as they are written

@@ -11,6 +11,7 @@
 #include "gala/model/weights.h"
 #include "gala/tensor/state_archive.h"
 #include "gala/train/evaluate.h"
+#include "gala/train/shard.h"
 
 namespace gala {
 
@@ -31,10 +32,13 @@ bool Trainer::step() {
   const at::Tensor labels = labels_of(*batch).narrow(0, 0, images);
   at::Tensor loss = cross_entropy(logits, labels, options_.label_smoothing);
   if (views > 1) loss = loss + options_.consistency * view_divergence(all_logits, views);
+  // Of the mean over all processes, this one's share.
+  if (processes_) loss = loss / processes_->size();
   loss.backward();
 
   optimizer_->set_learning_rate(full_rate_ * schedule_.factor(done_));
-  const Gradients gradients = Gradients::take(*arena_);
+  Gradients gradients = Gradients::take(*arena_);
+  if (processes_) share(gradients);
   optimizer_->step(gradients.pointers());
 
   const c10::NoGradGuard no_grad;
@@ -61,12 +65,14 @@ at::Tensor view_divergence(const at::Tensor& logits, std::int64_t views) {
 
 // What stands around it.
 
-Trainer::Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int loader_threads)
+Trainer::Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int loader_threads,
+                 ProcessGroup* processes)
     : model_(model),
-      curriculum_(std::move(curriculum)),
+      curriculum_(processes ? share_of(std::move(curriculum), *processes) : std::move(curriculum)),
       options_(plan.train),
       has_epochs_(plan.data.sampling == Sampling::kShuffled),
       loader_threads_(loader_threads),
+      processes_(processes),
       settings_(curriculum_.settings) {
   const Spec spec = options_.optimizer;
   settings_["optimizer"] = spec.to_string();
@@ -108,10 +114,27 @@ Trainer::Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int
   optimizer_->attach(
       {arena_->layout(), layers_, arena_->values().mutable_data_ptr<float>(), *workspace_});
   model.set_norm_mode({.kind = NormKind::kTraining});
+  model.set_processes(processes_);
+  if (processes_) shared_ = arena_->make_buffer();
 
   const at::Device device = arena_->values().device();
   loss_sum_ = at::zeros({}, at::TensorOptions(at::kFloat).device(device));
   correct_ = at::zeros({}, at::TensorOptions(at::kLong).device(device));
+}
+
+Trainer::~Trainer() {
+  model_.set_processes(nullptr);
+}
+
+void Trainer::share(Gradients& gradients) {
+  const c10::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < gradients.tensors.size(); ++i) {
+    at::Tensor& gradient = gradients.tensors[i];
+    if (!gradient.defined()) continue;
+    const at::Tensor place = arena_->view(shared_, i);
+    gradient = place.copy_(gradient);
+  }
+  processes_->sum(shared_);
 }
 
 void Trainer::open_loader() {
@@ -139,10 +162,19 @@ double Trainer::learning_rate() const {
 Meter Trainer::read_meter() {
   Meter meter;
   meter.steps = metered_steps_;
+  if (processes_) processes_->wait_for(model_.device());
+  double loss_sum = loss_sum_.item<double>();
+  auto correct = static_cast<double>(correct_.item<std::int64_t>());
+  auto images = static_cast<double>(metered_images_);
+  if (processes_) {
+    at::Tensor sums = at::tensor({loss_sum, correct, images}, at::kDouble);
+    processes_->sum(sums);
+    const auto* sum = sums.const_data_ptr<double>();
+    std::tie(loss_sum, correct, images) = std::tuple(sum[0], sum[1], sum[2]);
+  }
   if (metered_steps_ > 0) {
-    meter.loss = loss_sum_.item<double>() / static_cast<double>(meter.steps);
-    meter.accuracy =
-        static_cast<double>(correct_.item<std::int64_t>()) / static_cast<double>(metered_images_);
+    meter.loss = loss_sum / static_cast<double>(meter.steps);
+    meter.accuracy = correct / images;
   }
   loss_sum_.zero_();
   correct_.zero_();

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gala/data/loader.h"
+#include "gala/device/process_group.h"
 #include "gala/model/model.h"
 #include "gala/optim/optimizer.h"
 #include "gala/tensor/arena.h"
@@ -39,11 +40,18 @@ struct Meter {
 /// It puts its own parameters into the model's slots and must not outlive the model. Where it stands
 /// can be saved after any step; on the CPU, with the same number of threads, a run that goes on from
 /// there ends in the same bytes.
+///
+/// With several processes each gets the same model, curriculum and plan and learns from its part of every
+/// batch: gradients are summed over all of them, batch statistics are those of the whole batch, and after each
+/// step all have the same weights, those of a single process but for rounding. They make the same calls.
 class Trainer {
  public:
   /// The model is on its device already; it gets the plan's precision and, on a GPU, its memory
-  /// layout. Throws ConfigError when the stream fills no batch.
-  Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int loader_threads = 2);
+  /// layout. Throws ConfigError when the stream fills no batch. The other processes, if there are any, must
+  /// outlive the trainer.
+  Trainer(Model& model, Curriculum curriculum, const TrainPlan& plan, int loader_threads = 2,
+          ProcessGroup* processes = nullptr);
+  ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -77,12 +85,15 @@ class Trainer {
 
  private:
   void open_loader();
+  /// The sum over all processes.
+  void share(Gradients& gradients);
 
   Model& model_;
   Curriculum curriculum_;
   TrainPlan::TrainPart options_;
   bool has_epochs_;
   int loader_threads_;
+  ProcessGroup* processes_;
   std::unique_ptr<Optimizer> optimizer_;
   double full_rate_ = 0;
   Schedule schedule_;
@@ -93,6 +104,7 @@ class Trainer {
   LayerPartition layers_;  ///< a single one: everything moves
   std::optional<ParameterArena> arena_;
   std::optional<TorchWorkspace> workspace_;
+  at::Tensor shared_;  ///< gradients on their way between processes, laid out as the arena
   std::unique_ptr<Loader> loader_;
   at::Tensor loss_sum_, correct_;  ///< since the last look, on the device
   std::int64_t metered_steps_ = 0, metered_images_ = 0;
