@@ -55,6 +55,8 @@ def find_head(module: nn.Module, named: str | nn.Module | None) -> tuple[str, nn
                 return name, each
         fail("the classifier that was given is no part of the module")
     if named is not None:
+        if not isinstance(named, str):
+            fail(f"the classifier must be a module or its name, not {type(named).__name__}")
         if named not in modules:
             fail(
                 f'the module has no part "{named}"'

@@ -35,6 +35,24 @@ LossFunction = Callable[..., Tensor]
 SourceImages = Iterable[Tensor]
 
 
+# What the library reads an option from.
+_LARGEST = 2**63 - 1
+
+
+def readable(name: str, value: Any) -> Any:
+    """Return the value of an option; what nobody could mean by it is an error that names it."""
+    if callable(value) or isinstance(value, Tensor):
+        what = value.__name__ if isinstance(value, type) else type(value).__name__
+        fail(f"{name} takes a text such as a spec, or a number, not {what}")
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        fail(f"{name} cannot be {value} (expected at most {_LARGEST})")
+    if isinstance(value, list | tuple):
+        for each in value:
+            if not isinstance(each, str):
+                fail(f"{name} takes texts, not {type(each).__name__}")
+    return value
+
+
 def checked(images: SourceImages | None) -> SourceImages | None:
     """Return the source's images, each batch looked at before anybody learns from it."""
     if images is None:
@@ -88,7 +106,9 @@ class Method:
         heart: Any = _core,
     ) -> Method:
         """Decide every option and make what it names."""
-        texts = {name: value for name, value in given.items() if value is not None}
+        if method is not None and not isinstance(method, str):
+            fail(f"the method must be a name (see list_methods()), not {type(method).__name__}")
+        texts = {name: readable(name, value) for name, value in given.items() if value is not None}
         if isinstance(loss, str):
             texts["loss"] = loss
         if isinstance(select, str):

@@ -262,6 +262,11 @@ class Passes:
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Leave the gradients in the frame; with a perturbation they are those at another place."""
         method, arena = self._method, self.arena
+        if not value.requires_grad:
+            fail(
+                "the module's answer has no gradient, so nothing can adapt "
+                "(torch.no_grad or detach inside its forward?)"
+            )
         value.backward()  # type: ignore[no-untyped-call]
         if method.perturb is not None:
             method.perturb.leave(arena, arena.take_gradients())

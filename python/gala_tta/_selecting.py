@@ -50,6 +50,9 @@ class Rows(list[Row]):
 
 def own_selector(selector: Any, heart: Any) -> _core.Selector:
     """Make a selector of the library's from one of the user's."""
+    if isinstance(selector, type):
+        name = selector.__name__
+        fail(f"a selector must be an object: {name}(), not the class {name}")
     select = getattr(selector, "select", None)
     if not callable(select):
         fail(
@@ -71,7 +74,9 @@ def own_selector(selector: Any, heart: Any) -> _core.Selector:
                 f"not {type(weights).__name__}"
             )
 
-    window = int(getattr(selector, "window", 0))
+    window = getattr(selector, "window", 0)
+    if not isinstance(window, int):
+        fail(f"the selector's window must be a number of steps, not {window!r}")
     granularity = getattr(selector, "granularity", "module")
     made: _core.Selector = heart.Selector.of_python(choose, window, granularity)
     return made

@@ -31,9 +31,7 @@ class View:
 
     def attach(self, device: torch.device, mean: Sequence[float], std: Sequence[float]) -> None:
         """Learn where images lie and how they were preprocessed, before anything else."""
-        self._mean, self._std = list(mean), list(std)
-        for name, numbers in (("mean", self._mean), ("std", self._std)):
-            require(len(numbers) == 3, f"{name} must be three numbers, not {len(numbers)}")
+        self._mean, self._std = _three("mean", mean), _three("std", std)
         require(min(self._std) > 0, f"std must be greater than 0, not {min(self._std)}")
         heart = heart_for(device)
         if device.type == "cuda" and heart is not _core:
@@ -52,6 +50,16 @@ class View:
     def look(self, images: Tensor, which: int = 0) -> Tensor:
         """Return images [N, 3, H, W] seen otherwise, preprocessed as they were."""
         raise NotImplementedError
+
+
+def _three(name: str, numbers: Sequence[float]) -> list[float]:
+    """Return one number for each channel: of an array, a tensor or a list."""
+    try:
+        three = [float(each) for each in numbers]
+    except (TypeError, ValueError):
+        fail(f"{name} must be three numbers, not {numbers!r}")
+    require(len(three) == 3, f"{name} must be three numbers, not {len(three)}")
+    return three
 
 
 def _checked(images: Tensor) -> Tensor:

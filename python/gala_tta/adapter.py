@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -90,6 +90,8 @@ class Adapter(Loop):
     ) -> None:
         if not isinstance(module, nn.Module):
             fail(f"the module must be a torch.nn.Module, not {type(module).__name__}")
+        if callable(callbacks) or not isinstance(callbacks, Iterable):
+            fail(f"callbacks must be a list of functions, not {type(callbacks).__name__}")
         for each in callbacks:
             if not callable(each):
                 fail(f"a callback must be a function of the adapter, not {type(each).__name__}")
@@ -107,6 +109,9 @@ class Adapter(Loop):
         }
         for name, value in named.items():
             if value is not None:
+                if name in options:
+                    short = {"optimizer": "optim", "partition": "granularity"}[name]
+                    fail(f"{short} and {name} are the same option: give one of them")
                 given[name] = value
         parameter = next(inner.parameters(), None)
         device = torch.device("cpu") if parameter is None else parameter.device
@@ -293,6 +298,8 @@ class Adapter(Loop):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state; one that does not fit is an error and changes nothing."""
         self._check_open()
+        if not isinstance(state, Mapping):
+            fail(f"a state is what state_dict() returned, not {type(state).__name__}")
         with self._runner.scope():
             load_adapter(self, state)
 

@@ -22,11 +22,13 @@ import argparse
 import importlib
 import importlib.util
 import json
+import math
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import torch
@@ -43,6 +45,18 @@ IMAGENET: dict[str, Any] = {
 
 #: A network, how its images are prepared, and the names of its classes where they are known.
 Network = tuple["torch.nn.Module", dict[str, Any], "list[str] | None"]
+
+
+def _stop(words: str) -> NoReturn:
+    """End the program: something that was given is wrong."""
+    print(f"export_model: {words}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _in_brief(problem: BaseException) -> str:
+    """Return the kind of an exception and the first line of its text."""
+    lines = str(problem).strip().splitlines()
+    return f"{type(problem).__name__}: {lines[0]}" if lines else type(problem).__name__
 
 
 def _from_torchvision(name: str, weights: str) -> Network:
@@ -80,25 +94,44 @@ def _from_timm(name: str, weights: str) -> Network:
 def _from_file(path: str, function: str) -> Network:
     spec = importlib.util.spec_from_file_location("network", path)
     if spec is None or spec.loader is None or not Path(path).is_file():
-        sys.exit(f"export_model: {path} is no Python file")
+        _stop(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(Path(path).resolve().parent))
-    spec.loader.exec_module(module)
-    if not hasattr(module, function):
-        sys.exit(f"export_model: {path} has no function {function}")
-    return getattr(module, function)(), dict(IMAGENET), None
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError:
+        raise
+    except Exception as problem:
+        _stop(f"{path} cannot be imported: {_in_brief(problem)}{_place(problem, path)}")
+    if not callable(getattr(module, function, None)):
+        _stop(f"{path} has no function {function}")
+    try:
+        model = getattr(module, function)()
+    except Exception as problem:
+        _stop(f"{path}:{function}: {_in_brief(problem)}{_place(problem, path)}")
+    return model, dict(IMAGENET), None
+
+
+def _place(problem: BaseException, path: str) -> str:
+    """Return where in a file something went wrong, in brackets."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(problem.__traceback__)
+        if Path(frame.filename).resolve() == Path(path).resolve()
+    ]
+    return f" (line {lines[-1]})" if lines else ""
 
 
 def _load_weights(model: torch.nn.Module, path: str) -> None:
     import torch
 
     if not Path(path).is_file():
-        sys.exit(f"export_model: --weights {path} is no file, and neither random nor pretrained")
+        _stop(f"--weights {path} is no file, and neither random nor pretrained")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         model.load_state_dict(state.get("state_dict", state))
-    except (AttributeError, EOFError, RuntimeError, UnpicklingError) as problem:
-        sys.exit(f"export_model: {path} holds no state dict of this network: {problem}")
+    except (AttributeError, EOFError, RuntimeError, TypeError, UnpicklingError) as problem:
+        _stop(f"{path} holds no state dict of this network: {problem}")
 
 
 def load_network(network: str, weights: str) -> Network:
@@ -117,20 +150,20 @@ def load_network(network: str, weights: str) -> Network:
         elif kind.endswith(".py"):
             model, preprocessing, classes = _from_file(kind, name)
         else:
-            sys.exit(
-                f"export_model: {network} is none of torchvision:NAME, timm:NAME, FILE.py:FUNCTION"
-            )
+            _stop(f"{network} is none of torchvision:NAME, timm:NAME, FILE.py:FUNCTION")
     except ModuleNotFoundError as missing:
-        sys.exit(f"export_model: the Python package {missing.name} is not installed")
+        _stop(f"the Python package {missing.name} is not installed")
     except (RuntimeError, ValueError) as problem:
         if kind not in ("torchvision", "timm"):
             raise
         if "torchvision::" in str(problem):
-            sys.exit(
-                f"export_model: this torchvision is for another build of torch than "
+            _stop(
+                f"this torchvision is for another build of torch than "
                 f"{torch.__version__} ({problem}): install the one that fits"
             )
-        sys.exit(f"export_model: {network}: {problem}")
+        _stop(f"{network}: {problem}")
+    if not isinstance(model, torch.nn.Module):
+        _stop(f"{network} returned no torch.nn.Module but {type(model).__name__}")
     if weights not in ("random", "pretrained"):
         _load_weights(model, weights)
     return model, preprocessing, classes
@@ -146,16 +179,28 @@ def export(model: torch.nn.Module, size: int) -> torch.export.ExportedProgram:
     return torch.export.export(model, (images,), dynamic_shapes=({0: batch},))
 
 
-def _compare(model: torch.nn.Module, program: torch.export.ExportedProgram, size: int) -> None:
-    """Stops when the exported network answers otherwise than the network, on another batch size."""
+def _compare(
+    model: torch.nn.Module,
+    program: torch.export.ExportedProgram,
+    size: int,
+    classes: Sequence[str] | None,
+) -> None:
+    """Stops where the network gives no logits, or the exported one others on another batch size."""
     import torch
 
     torch.manual_seed(0)
     images = torch.randn(3, 3, size, size)
     with torch.no_grad():
         expected, answered = model(images.clone()), program.module()(images.clone())
+    if not isinstance(expected, torch.Tensor) or expected.dim() != 2 or expected.shape[0] != 3:
+        what = (
+            list(expected.shape) if isinstance(expected, torch.Tensor) else type(expected).__name__
+        )
+        _stop(f"the network must map 3 images to logits [3, classes], and gives {what}")
+    if classes is not None and len(classes) != expected.shape[1]:
+        _stop(f"there are {len(classes)} names of classes, and the network has {expected.shape[1]}")
     if not torch.allclose(expected, answered, rtol=1e-4, atol=1e-4):
-        sys.exit("export_model: the exported network does not answer as the network itself does")
+        _stop("the exported network does not answer as the network itself does")
 
 
 def write(
@@ -167,8 +212,11 @@ def write(
     """Exports a network to a file, when the export answers as the network does."""
     import torch
 
-    program = export(model, preprocessing["size"])
-    _compare(model, program, preprocessing["size"])
+    try:
+        program = export(model, preprocessing["size"])
+    except Exception as problem:
+        _stop(f"PyTorch cannot export this network: {_in_brief(problem)}")
+    _compare(model, program, preprocessing["size"], classes)
     metadata: dict[str, Any] = {"preprocessing": preprocessing}
     if classes:
         metadata["classes"] = list(classes)
@@ -196,15 +244,21 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     """The command line: without arguments those of the process."""
     flags = _parse(sys.argv[1:] if arguments is None else arguments, program)
     if flags.output.suffix != ".pt2":
-        sys.exit(f"export_model: {flags.output} must end in .pt2")
+        _stop(f"{flags.output} must end in .pt2")
     if not flags.output.absolute().parent.is_dir():
-        sys.exit(f"export_model: there is no folder {flags.output.parent}")
+        _stop(f"there is no folder {flags.output.parent}")
+    if flags.size is not None and flags.size < 1:
+        _stop(f"--size must be at least 1, not {flags.size}")
+    if flags.std and not all(0 < each < math.inf for each in flags.std):
+        _stop(f"--std must be numbers greater than 0, not {flags.std}")
+    if flags.mean and not all(math.isfinite(each) for each in flags.mean):
+        _stop(f"--mean must be finite numbers, not {flags.mean}")
     if flags.classes and not flags.classes.is_file():
-        sys.exit(f"export_model: --classes {flags.classes} is no file")
+        _stop(f"--classes {flags.classes} is no file")
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError:
-        sys.exit("export_model: the Python package torch is not installed")
+        _stop("the Python package torch is not installed")
     model, preprocessing, classes = load_network(flags.network, flags.weights)
     for name in ("size", "mean", "std", "interpolation", "channels"):
         value = getattr(flags, name)

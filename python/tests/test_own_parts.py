@@ -67,6 +67,10 @@ class Wrong:
         return self.weights
 
 
+class Odd(Wrong):
+    window = "x"
+
+
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "loss of a shape": ({"loss": lambda logits: logits.mean(1)}, "must return a scalar, not a"),
     "loss of no tensor": ({"loss": lambda logits: 3}, "must return a scalar tensor, not int"),
@@ -127,6 +131,37 @@ MAKES: dict[str, tuple[Callable[[], gala.Adapter], str]] = {
         "must give tensors [N, ...] of images, not tuple",
     ),
     "classifier": (lambda: gala.Adapter(small_net(), classifier="fc"), 'no part "fc"'),
+    "number as method": (lambda: gala.Adapter(small_net(), 3), "must be a name"),  # type: ignore[arg-type]
+    "number as classifier": (
+        lambda: gala.Adapter(small_net(), classifier=3),  # type: ignore[arg-type]
+        "must be a module or its name, not int",
+    ),
+    "class as optimizer": (
+        lambda: gala.Adapter(small_net(), optim=torch.optim.Adam),  # type: ignore[arg-type]
+        "optimizer takes a text such as a spec, or a number, not Adam",
+    ),
+    "optimizer twice": (
+        lambda: gala.Adapter(small_net(), optim="adam", optimizer="sgd"),
+        "optim and optimizer are the same option",
+    ),
+    "large seed": (lambda: gala.Adapter(small_net(), seed=2**70), "seed cannot be 11805916207"),
+    "numbers as patterns": (lambda: gala.Adapter(small_net(), include=[1]), "takes texts, not int"),
+    "function as callbacks": (
+        lambda: gala.Adapter(small_net(), callbacks=print),  # type: ignore[arg-type]
+        "callbacks must be a list of functions",
+    ),
+    "words as mean": (
+        lambda: gala.Adapter(small_net(), "roid", mean="abc"),  # type: ignore[arg-type]
+        "mean must be three numbers, not 'abc'",
+    ),
+    "selector's class": (
+        lambda: gala.Adapter(small_net(), select=Wrong),  # type: ignore[arg-type]
+        "must be an object: Wrong()",
+    ),
+    "selector's window": (
+        lambda: gala.Adapter(small_net(), select=Odd([1.0])),
+        "window must be a number of steps, not 'x'",
+    ),
 }
 
 
@@ -146,6 +181,31 @@ def test_after_an_error_the_module_is_as_it_was() -> None:
     assert_equal(copy_of(net), before)
     assert net.training
     gala.Adapter(net, "tent").close()
+
+
+def test_an_answer_without_a_gradient_is_an_error() -> None:
+    class Still(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = small_net()
+
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():
+                return torch.as_tensor(self.net(images))
+
+    with (
+        gala.Adapter(Still(), "tent") as adapter,
+        pytest.raises(gala.Error, match="the module's answer has no gradient"),
+    ):
+        adapter(batches(1)[0])
+
+
+def test_a_state_that_is_none_is_an_error() -> None:
+    with (
+        gala.Adapter(small_net(), "tent") as adapter,
+        pytest.raises(gala.Error, match=r"what state_dict\(\) returned, not NoneType"),
+    ):
+        adapter.load_state_dict(None)  # type: ignore[arg-type]
 
 
 def test_images_elsewhere_are_an_error() -> None:

@@ -33,6 +33,23 @@ class Restless(nn.Module):
 
 def restless():
     return Restless()
+
+class Branch(Restless):
+    def forward(self, x):
+        y = self.net(x)
+        return y if y.sum() > 0 else 2 * y
+
+def branch():
+    return Branch()
+
+def maps():
+    return make()[:4]
+
+def nothing():
+    return None
+
+def raises():
+    raise ValueError("no data")
 """
 
 
@@ -52,7 +69,8 @@ class ExportModel(unittest.TestCase):
 
     def refuses(self, part, *words):
         ending = self.call(*words)
-        self.assertNotEqual(ending.returncode, 0)
+        self.assertEqual(ending.returncode, 2)
+        self.assertNotIn("Traceback", ending.stderr)
         self.assertIn(part, ending.stderr)
         self.assertFalse((self.path / "net.pt2").exists())
 
@@ -86,6 +104,18 @@ class ExportModel(unittest.TestCase):
         self.refuses("there is no folder nowhere", "mynet.py:make", "nowhere/net.pt2")
         self.refuses("nowhere.txt is no file", "mynet.py:make", "net.pt2", "--classes", "nowhere.txt")
         self.refuses("nowhere.pth is no file, and neither", "mynet.py:make", "net.pt2", "--weights", "nowhere.pth")
+        self.refuses("returned no torch.nn.Module but NoneType", "mynet.py:nothing", "net.pt2")
+        self.refuses("mynet.py:raises: ValueError: no data (line", "mynet.py:raises", "net.pt2")
+        (self.path / "broken.py").write_text("import torch\n1 / 0\n")
+        self.refuses("broken.py cannot be imported: ZeroDivisionError: division by zero (line 2)", "broken.py:make",
+                     "net.pt2")
+        self.refuses("--size must be at least 1, not 0", "mynet.py:make", "net.pt2", "--size", "0")
+        self.refuses("--std must be numbers greater than 0", "mynet.py:make", "net.pt2", "--std", "1", "0", "1")
+        self.refuses("gives [3, 4, 1, 1]", "mynet.py:maps", "net.pt2", "--size", "16")
+        self.refuses("PyTorch cannot export this network", "mynet.py:branch", "net.pt2", "--size", "16")
+        (self.path / "three.txt").write_text("a\nb\nc\n")
+        self.refuses("there are 3 names of classes, and the network has 2", "mynet.py:make", "net.pt2", "--size", "16",
+                     "--classes", "three.txt")
         self.refuses("names.txt holds no state dict of this network", "mynet.py:make", "net.pt2", "--weights",
                      "names.txt")
 
@@ -95,7 +125,7 @@ class ExportModel(unittest.TestCase):
         environment = {**os.environ, "PYTHONPATH": str(self.path)}
         ending = subprocess.run([sys.executable, str(TOOL), "torchvision:resnet18", "net.pt2"], cwd=self.path,
                                 capture_output=True, text=True, timeout=300, env=environment)
-        self.assertEqual(ending.returncode, 1)
+        self.assertEqual(ending.returncode, 2)
         self.assertTrue(ending.stderr.startswith("export_model: this torchvision is for another build of torch"))
 
     def test_writes_nothing_that_answers_otherwise(self):
