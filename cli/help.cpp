@@ -106,8 +106,11 @@ std::string explain(const CLI::ParseError& error, const CLI::App& program,
     message = unknown_command(program, words);
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
     const std::string flag = message.substr(0, message.find(':'));
-    message = flag + (message.find("missing") == std::string::npos ? " is given more than once"
-                                                                   : " needs a value");
+    const CLI::Option* option = command.get_option_no_throw(flag);
+    const int most = option ? option->get_expected_max() : 1;
+    message = flag + (message.find("missing") != std::string::npos ? " needs a value"
+                      : most > 1 ? fmt::format(" takes {} words at most", most)
+                                 : " is given more than once");
   }
   const std::string name = &command == &program ? "" : command.get_name() + " ";
   return fmt::format("{} (see gala {}--help)", message, name);

@@ -41,7 +41,7 @@ TEST_F(ReportCommand, ComparesTwoRows) {
 TEST_F(ReportCommand, SaysHowAComparisonIsAskedFor) {
   refuses("--format md --compare GALA", {"--compare needs two rows"});
   refuses("--format md --compare", {"--compare"});
-  refuses("--format md --compare GALA Random Source", {"unexpected word \"Source\""});
+  refuses("--format md --compare GALA Random Source", {"--compare takes 2 words at most"});
   refuses("--format md --compare GALA Randm", {"there is no row \"Randm\"", "\"Random\""});
   for (const char* format : {"", "--format html ", "--format svg "}) {
     refuses(std::string(format) + "--compare GALA Random",
