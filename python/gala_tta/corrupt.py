@@ -13,6 +13,7 @@ was given.
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
@@ -82,13 +83,30 @@ def _to_rows(array: _Bytes) -> tuple[_Bytes, bool]:
     )
 
 
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number that the library can hold."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, not {value!r}") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be from {least} to {most}, not {number}")
+    return number
+
+
 class _Cores:
     """One of C++'s for each size of pictures, made when pictures of that size come."""
 
     def __init__(
         self, name: str, severity: int, seed: int, photographs: Sequence[_Bytes] = ()
     ) -> None:
-        self._words = (name, severity, seed)
+        if not isinstance(name, str):
+            raise TypeError(f"a corruption is named by one of NAMES, not by {name!r}")
+        self._words = (
+            name,
+            _whole("severity", severity, -(2**31), 2**31 - 1),
+            _whole("seed", seed, 0, 2**64 - 1),
+        )
         self._photographs = [np.ascontiguousarray(one, np.uint8) for one in photographs]
         self._made: dict[int, _corrupt.Corruptor] = {}
         self.of(SIDE)  # wrong words are said at once
@@ -178,7 +196,8 @@ def apply(
         pictures. None: made textures.
     """
     cores = _Cores(corruption, severity, seed, photographs)
-    count = images.shape[0] if images.ndim == 4 else 1
+    # What has no dimensions is refused below, in words.
+    count = images.shape[0] if getattr(images, "ndim", 0) == 4 else 1
     numbers = np.arange(first, first + count, dtype=np.int64)
     return cast(Pictures, _corrupt_any(cores, images, numbers, threads))
 

@@ -124,13 +124,23 @@ class Stream:
     """
 
     def __init__(self, spec: str, domains: Sequence[Domain], seed: int) -> None:
+        if not isinstance(spec, str):
+            raise TypeError(f"a stream is named by a spec such as 'mixed', not by {spec!r}")
+        for domain in domains:
+            if not isinstance(domain, Domain):
+                raise TypeError(
+                    f"domains are names with sizes or labels, or Domains, not {domain!r}"
+                )
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+            raise ValueError(f"seed must be a whole number from 0 to {2**64 - 1}, not {seed!r}")
         rows = [domain._row() for domain in domains]
-        self._core = _core.StreamOrder(spec, rows, seed)
+        self._core = _core.StreamOrder(spec, rows, int(seed))
         self.domains: list[str] = [row[0] for row in rows]
         self.spec: str = self._core.spec
         self.domain: NDArray[np.int32] = self._core.domain
         self.index: NDArray[np.int32] = self._core.index
-        sizes = np.array([row[1] for row in rows], np.int64)
+        self._sizes = [row[1] for row in rows]
+        sizes = np.array(self._sizes, np.int64)
         offsets = np.cumsum(sizes) - sizes
         self.positions: NDArray[np.int64] = offsets[self.domain] + self.index
         self.segments: list[Segment] = [Segment(*segment) for segment in self._core.segments]
@@ -165,6 +175,11 @@ class Stream:
                 raise ValueError(
                     f"{len(column)} arrays for {len(self.domains)} domains ({self.domains})"
                 )
+            for name, size, array in zip(self.domains, self._sizes, column, strict=True):
+                if len(array) < size:
+                    raise ValueError(
+                        f"domain {name} has {size} pictures, and its array {len(array)}"
+                    )
         for batch in self.batches(batch_size):
             yield (batch, *(self._gather(column, batch) for column in columns))
 

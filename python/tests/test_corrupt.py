@@ -119,6 +119,16 @@ def test_wrong_words_are_answered(images: NDArray[np.uint8]) -> None:
         corrupt.apply(torch.zeros(1, 3, 32, 32), "fog")
     with pytest.raises(TypeError, match="str cannot be corrupted"):
         corrupt.Corruption("fog")("picture")
+    with pytest.raises(TypeError, match="list cannot be corrupted"):
+        corrupt.apply([1, 2], "fog")  # type: ignore[type-var]
+    with pytest.raises(TypeError, match="named by one of NAMES, not by 5"):
+        corrupt.apply(images, 5)  # type: ignore[arg-type]
+    for severity in ("x", 2.5):
+        with pytest.raises(TypeError, match="severity must be a whole number"):
+            corrupt.apply(images, "fog", severity)  # type: ignore[arg-type]
+    for seed in (-1, 2**64):
+        with pytest.raises(ValueError, match="seed must be from 0 to 18446744073709551615"):
+            corrupt.apply(images, "fog", 1, seed)
     with pytest.raises(WRONG, match="threads cannot be -1"):
         corrupt.apply(images, "fog", threads=-1)
     with pytest.raises(ValueError, match="2 numbers for 20 pictures"):

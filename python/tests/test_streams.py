@@ -136,6 +136,15 @@ def test_wrong_words_are_answered() -> None:
         streams.make("continual", {"fog": [0, -1]})
     with pytest.raises(ValueError, match="one whole number a picture"):
         streams.make("continual", {"fog": [0.5, 1.0]})
+    with pytest.raises(TypeError, match="named by a spec such as 'mixed', not by 3"):
+        streams.make(3, {"fog": 5})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="or Domains, not 1"):
+        streams.make("continual", [1, 2])  # type: ignore[list-item]
+    for seed in (-1, 2**64, 0.5):
+        with pytest.raises(ValueError, match="seed must be a whole number from 0"):
+            streams.make("mixed", {"fog": 5}, seed=seed)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="domain fog has 5 pictures, and its array 3"):
+        next(streams.make("continual", {"fog": 5}).arrays(2, [np.zeros(3)]))
     with pytest.raises(WRONG, match="a stream needs a domain"):
         streams.make("continual", {})
     with pytest.raises(WRONG, match="batch size cannot be 0"):

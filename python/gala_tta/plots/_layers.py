@@ -175,6 +175,8 @@ def cosines(
         The cosine above which a layer may move, drawn as a line.
     """
     alt = altair()
+    if "distance" not in trace:
+        raise ValueError("cosines are drawn of a trace, as load_trace reads it")
     table = trace.dropna(subset=["distance"]).groupby("step", as_index=False)["distance"]
     table = table.agg(best="min", median="median", worst="max")
     # Where a window opens every cosine is 1, and there is nothing to show.
