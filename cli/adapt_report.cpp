@@ -105,38 +105,39 @@ void print_result(const AdaptFlags& flags, const Stream& stream, const Adapter& 
                   const Scores& scores, const RunCounts& counts) {
   const AdapterTotals& totals = adapter.totals();
   if (scores.answered() > 0) print_scores(stream, scores);
-  std::cout << fmt::format("answered   {} images in {} batches, norm mode {}\n",
-                           with_commas(counts.answered), with_commas(totals.batches),
-                           adapter.model().norm_mode().to_string());
+  std::cout << fmt::format(
+      "answered   {} in {}, norm mode {}\n", counted(counts.answered, "image"),
+      totals.batches == 1 ? "1 batch" : with_commas(totals.batches) + " batches",
+      adapter.model().norm_mode().to_string());
   std::cout << fmt::format(
       "steps      {} ({} skipped, {} refused for a value that is not finite)\n",
       with_commas(totals.steps), with_commas(totals.skipped), with_commas(totals.refused));
   if (totals.from_source > 0 || totals.unanswered > 0) {
     std::cout << fmt::format(
-        "not finite {} answers given by the source model instead, {} by nobody (they count as "
-        "wrong)\n",
-        with_commas(totals.from_source), with_commas(totals.unanswered));
+        "not finite {} given by the source model instead, {} by nobody (which counts as wrong)\n",
+        counted(totals.from_source, "answer"), with_commas(totals.unanswered));
   }
   if (counts.rotation && counts.rotation->total().choices > 0) {
     std::cout << fmt::format("repeats    {} took a layer that its window had taken before\n",
                              counts.rotation->total().repeats_text());
   }
   if (counts.unreadable > 0) {
-    std::cout << fmt::format("left out   {} unreadable images; the first: {}\n",
-                             with_commas(counts.unreadable), counts.first_unreadable);
+    std::cout << fmt::format("left out   {}; the first: {}\n",
+                             counted(counts.unreadable, "unreadable image"),
+                             counts.first_unreadable);
   }
   if (flags.method.shadow) {
     std::cout << fmt::format("shadow     adaptation would change {} answers of {}\n",
                              with_commas(counts.differing), with_commas(counts.answered));
   }
   if (counts.collapses > 0) {
-    std::cout << fmt::format("guard      collapse at {} judgements, {} rollbacks{}\n",
-                             counts.collapses, totals.rollbacks,
-                             adapter.stopped() ? ", adaptation stopped" : "");
+    std::cout << fmt::format(
+        "guard      collapse at {}, {}{}\n", counted(counts.collapses, "judgement"),
+        counted(totals.rollbacks, "rollback"), adapter.stopped() ? ", adaptation stopped" : "");
   }
   if (totals.resets > 0) {
-    std::cout << fmt::format("reset      {} times back to the source, as the method says\n",
-                             totals.resets);
+    std::cout << fmt::format("reset      {} back to the source, as the method says\n",
+                             counted(totals.resets, "time"));
   }
   if (totals.steps > 0) print_layers(adapter);
 }

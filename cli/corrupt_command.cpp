@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/command_files.h"
+#include "cli/help.h"
 #include "cli/text.h"
 #include "gala/base/error.h"
 #include "gala/base/interrupt.h"
@@ -23,9 +25,9 @@ namespace fs = std::filesystem;
 struct CorruptFlags {
   std::string data, corruption, severity, out, frost;
   std::string set = "auto";
-  std::optional<int> quality;
+  std::optional<std::int64_t> quality;
   std::uint64_t seed = 0;
-  int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  int threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 1024u));
   bool quiet = false;
 };
 
@@ -107,24 +109,35 @@ void check_files(const CorruptFlags& flags, const Spec& data, const std::vector<
   files.check();
 }
 
+/// One severity, or all of them: the rows of a file are what the published files have.
+std::vector<int> severities_of(const std::string& text) {
+  int one = 0;
+  if (text == "all") return parse_severities(text);
+  if (!parse_value(text, one) || one < 1 || one > 5) {
+    fail<ConfigError>("--severity {}: expected one from 1 to 5, or all",
+                      text.empty() ? "\"\"" : text);
+  }
+  return {one};
+}
+
 void corrupt(const CorruptFlags& flags) {
   const auto corruptions = parse_corruptions(flags.corruption);
+  for (std::size_t i = 0; i < corruptions.size(); ++i) {
+    if (std::find(corruptions.begin(), corruptions.begin() + static_cast<std::ptrdiff_t>(i),
+                  corruptions[i]) != corruptions.begin() + static_cast<std::ptrdiff_t>(i)) {
+      fail<ConfigError>("--corruption {}: {} is given twice", flags.corruption,
+                        corruption_name(corruptions[i]));
+    }
+  }
   CorruptionWriterOptions options;
-  options.severities = parse_severities(flags.severity);
+  options.severities = severities_of(flags.severity);
   options.seed = flags.seed;
   options.threads = flags.threads;
-  if (options.severities.size() != 1 && flags.severity != "all") {
-    fail<ConfigError>("--severity {}: expected one from 1 to 5, or all", flags.severity);
-  }
-  if (flags.threads < 1) fail<ConfigError>("--threads {}: expected 1 or more", flags.threads);
   const DataSource source = open_clean(flags.data);
   std::shared_ptr<const Dataset> clean = source.domains.front().data;
   options.set = choose_set(flags, *clean);
   const bool imagenet = options.set == CorruptionSet::kImageNet;
-  options.quality = flags.quality.value_or(imagenet ? 85 : 0);
-  if (options.quality < 0 || options.quality > 100) {
-    fail<ConfigError>("--quality {}: expected 1 to 100, or 0 for none", options.quality);
-  }
+  options.quality = static_cast<int>(flags.quality.value_or(imagenet ? 85 : 0));
   if (imagenet) clean = std::make_shared<ImageNetCrop>(clean);
   if (!flags.frost.empty()) options.textures = read_frost_textures(flags.frost, options.set);
   const auto paths = choose_paths(flags, corruptions);
@@ -162,34 +175,47 @@ void add_corrupt_command(CLI::App& program) {
   command
       ->add_option("--data", flags->data,
                    "the clean set, such as cifar10:path=DIR or folder:path=DIR")
-      ->required();
+      ->required()
+      ->type_name("SPEC");
   command
       ->add_option("--corruption", flags->corruption,
                    "names with commas, all (the 15 of the benchmark) or extra (the other 4)")
-      ->required();
+      ->required()
+      ->type_name("NAMES");
   command
       ->add_option("--severity", flags->severity,
                    "1 to 5, or all: five severities below each other, as published")
-      ->required();
+      ->required()
+      ->type_name("N");
   command
       ->add_option("--out", flags->out,
                    "FILE.npy for one corruption, or a folder for NAME.npy and labels.npy")
-      ->required();
+      ->required()
+      ->type_name("PATH");
   command
       ->add_option(
           "--set", flags->set,
           "whose constants: cifar (32x32), imagenet (cropped to 224x224); auto: by the first "
           "picture's size")
-      ->capture_default_str();
-  command->add_option(
-      "--quality", flags->quality,
-      "JPEG quality at the end, 0: none (default: 85 with imagenet, as published, else "
-      "0)");
-  command->add_option("--seed", flags->seed, "of all that is drawn")->capture_default_str();
-  command->add_option("--frost", flags->frost,
-                      "folder with frost photographs (none: made textures)");
+      ->capture_default_str()
+      ->type_name("NAME");
+  command
+      ->add_option(
+          "--quality", flags->quality,
+          "JPEG quality at the end, from 1 to 100, 0: none [85 with imagenet, as published, "
+          "else 0]")
+      ->check(whole_number(0, 100))
+      ->type_name("N");
+  command->add_option("--seed", flags->seed, "of all that is drawn")
+      ->check(whole_number(0))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--frost", flags->frost, "folder with frost photographs [made textures]")
+      ->type_name("DIR");
   command->add_option("--threads", flags->threads, "does not change the result")
-      ->capture_default_str();
+      ->check(whole_number(1, 1024))
+      ->capture_default_str()
+      ->type_name("N");
   command->add_flag("--quiet", flags->quiet, "no progress");
   command->footer(
       "Examples:\n"

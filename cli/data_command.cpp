@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/text.h"
 #include "gala/base/error.h"
 #include "gala/base/interrupt.h"
@@ -80,7 +81,8 @@ void describe(const DataSource& source, const Flags& flags) {
   print_domains(domains);
   print_classes(source, domains);
   std::cout << fmt::format("data          {}\n", source.spec.to_string());
-  std::cout << fmt::format("pictures      {} in {} domains\n", with_commas(total), domains.size());
+  std::cout << fmt::format("pictures      {} in {}\n", with_commas(total),
+                           counted(std::ssize(domains), "domain"));
   std::cout << fmt::format("content hash  {}\n", content_hash(source));
   for (const DomainSummary& domain : domains) {
     for (const std::string& message : domain.unreadable) {
@@ -113,14 +115,20 @@ void add_data_command(CLI::App& program) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = program.add_subcommand("data", "What a data set holds, and its content hash");
   command->add_option("data", flags->data, "data set, name:key=value,... (see gala list datasets)")
-      ->required();
+      ->required()
+      ->type_name("SPEC");
   command->add_flag(
       "--list", flags->list,
       "one picture and its label a line, with a tab between, in the order of the stream");
-  command->add_option("--stream", flags->stream, "order of --list (see gala list streams)");
-  command->add_option("--seed", flags->seed, "seed of the stream")->capture_default_str();
+  command->add_option("--stream", flags->stream, "order of --list (see gala list streams)")
+      ->type_name("SPEC");
+  command->add_option("--seed", flags->seed, "seed of the stream")
+      ->check(whole_number(0))
+      ->type_name("N")
+      ->capture_default_str();
   command->add_option("--threads", flags->threads, "threads that read pictures")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024))
+      ->type_name("N");
   command->add_flag("--quiet", flags->quiet, "no progress");
   command->footer(
       "Examples:\n"

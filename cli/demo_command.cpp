@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/demo_run.h"
+#include "cli/help.h"
 
 namespace gala {
 
@@ -20,6 +21,8 @@ void add_demo_command(CLI::App& program) {
       ->capture_default_str()
       ->type_name("SPEC");
   command->add_option("--images", flags->images, "images of each corruption, at most 2000")
+      ->check(whole_number(1, 2000))
+      ->type_name("N")
       ->capture_default_str();
   command->add_flag("--quiet", flags->quiet, "no progress");
   command->footer(

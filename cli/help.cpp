@@ -85,10 +85,13 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
       [=](std::string& text) -> std::string {
         std::int64_t value = 0;
         if (parse_value(text, value) && value >= least && value <= most) return "";
-        if (most == INT64_MAX) {
-          return fmt::format("expected a whole number from {}, not {}", least, text);
-        }
-        return fmt::format("expected a whole number from {} to {}, not {}", least, most, text);
+        const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+          return c >= '0' && c <= '9';
+        });
+        // Of a number that is too large the bound must be told, however far off it is.
+        const std::string bound = most < INT64_MAX || digits ? fmt::format(" to {}", most) : "";
+        return fmt::format("expected a whole number from {}{}, not {}", least, bound,
+                           text.empty() ? "\"\"" : text);
       },
       "");
 }

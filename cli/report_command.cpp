@@ -43,6 +43,23 @@ ReportFormat format_of(const std::string& name) {
   return format;
 }
 
+/// A choice that the format would not ask for is a mistake, and not one in silence.
+void refuse_unheard(const PrintChoice& choice, ReportFormat format) {
+  const bool lists = format == ReportFormat::kCsv || format == ReportFormat::kJson;
+  const bool prints = format == ReportFormat::kMarkdown || format == ReportFormat::kLatex;
+  const auto needs = [](bool given, bool heard, const char* flag, const char* formats) {
+    if (given && !heard) fail<ConfigError>("{} needs --format {}", flag, formats);
+  };
+  const bool compares = !choice.compare.empty();
+  needs(compares, prints || lists, "--compare", "md, latex, csv or json");
+  needs(!choice.tables.empty(), prints || lists, "--table", "md, latex, csv or json");
+  needs(!choice.rule.empty(), prints || compares, "--rule",
+        "md or latex (the page has all of them, to choose from; csv and json list them)");
+  needs(!choice.norm.empty(), prints || compares, "--norm",
+        "md or latex (the page has all of them, to choose from; csv and json list them)");
+  needs(!choice.chart.empty(), format == ReportFormat::kSvg, "--chart", "svg");
+}
+
 void write_report(const ReportFlags& flags) {
   const ReportFormat format = format_of(flags.format);
   SelectionRule rule{};
@@ -50,11 +67,12 @@ void write_report(const ReportFlags& flags) {
     fail<ConfigError>("--rule {}: known are per_loss, per_dataset, training_domain and oracle",
                       flags.choice.rule);
   }
-  if (flags.choice.compare.size() == 1) fail<ConfigError>("--compare needs two rows");
-  if (!flags.choice.compare.empty() &&
-      (format == ReportFormat::kHtml || format == ReportFormat::kSvg)) {
-    fail<ConfigError>("--compare needs --format md, latex, csv or json");
+  const std::vector<std::string>& rows = flags.choice.compare;
+  if (rows.size() == 1) fail<ConfigError>("--compare needs two rows");
+  if (rows.size() == 2 && rows[0] == rows[1]) {
+    fail<ConfigError>("--compare names one row twice: \"{}\"", rows[0]);
   }
+  refuse_unheard(flags.choice, format);
   const std::string out =
       flags.out.empty() && format == ReportFormat::kHtml ? "report.html" : flags.out;
   CommandFiles files;

@@ -107,6 +107,10 @@ void open_store(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
   problems.attempt("--store", [&] {
     check_files(flags, opened);
     std::error_code ignored;
+    if (std::filesystem::exists(flags.store, ignored) &&
+        !std::filesystem::is_directory(flags.store, ignored)) {
+      fail<ConfigError>("{}: is a file, not the folder of a store", flags.store);
+    }
     const bool there =
         std::filesystem::exists(std::filesystem::path(flags.store) / "records.jsonl", ignored);
     if (!flags.dry_run && problems.empty()) {

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/text.h"
 #include "gala/base/error.h"
+#include "gala/base/file.h"
 #include "gala/base/spec.h"
 #include "gala/protocol/store_merge.h"
 
@@ -18,9 +19,9 @@ struct Flags {
 };
 
 constexpr char kFooter[] =
-    "A store is a folder that `gala run` fills. Runs that both have stay as they are in the\n"
-    "first one; nothing is taken out of the others. A merge that was stopped is made again\n"
-    "by the same command.\n"
+    "A store is a folder that `gala run` fills. Runs that both have stay as they are\n"
+    "in the first one; nothing is taken out of the others. A merge that was stopped\n"
+    "is made again by the same command.\n"
     "\n"
     "Examples:\n"
     "  gala store check results\n"
@@ -30,17 +31,21 @@ void check(const std::string& folder) {
   const Store store(folder, Store::Access::kRead);
   std::size_t places = 0;
   for (const Record& record : store.records()) places += record.places.size();
-  std::cout << fmt::format("{}: {} runs, {} further places\n", folder,
-                           with_commas(std::ssize(store.records())),
-                           with_commas(static_cast<std::int64_t>(places)));
+  std::cout << fmt::format("{}: {}, {}\n", folder, counted(std::ssize(store.records()), "run"),
+                           counted(static_cast<std::int64_t>(places), "further place"));
   const std::vector<std::string> problems = check_store(store);
   for (const std::string& problem : problems) std::cout << problem << '\n';
   if (!problems.empty()) {
-    throw FormatError(folder, with_commas(std::ssize(problems)) + " problems");
+    throw FormatError(folder, counted(std::ssize(problems), "problem"));
   }
 }
 
 void merge(const std::vector<std::string>& folders) {
+  for (std::size_t i = 1; i < folders.size(); ++i) {
+    if (canonical_path(folders[i]) == canonical_path(folders.front())) {
+      fail<ConfigError>("{} cannot be merged into itself", folders[i]);
+    }
+  }
   // All of them are read before anything is written.
   std::vector<std::unique_ptr<Store>> others;
   for (std::size_t i = 1; i < folders.size(); ++i) {
@@ -91,7 +96,7 @@ void add_store_command(CLI::App& program) {
       ->add_option("stores", flags->stores,
                    "the store; to merge, the one that is added to, then the others")
       ->required()
-      ->type_name("DIR...");
+      ->type_name("DIR");
   command->footer(kFooter);
   command->callback([flags] { look_after(*flags); });
 }

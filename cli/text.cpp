@@ -94,6 +94,15 @@ std::string with_commas(std::int64_t number) {
   return text;
 }
 
+std::string counted(std::int64_t number, const std::string& one) {
+  return with_commas(number) + " " + one + (number == 1 ? "" : "s");
+}
+
+std::string format_rate(double a_second) {
+  if (a_second <= 0 || a_second >= 1) return fmt::format("{:.1f}/s", a_second);
+  return fmt::format("{:.1f} s each", 1 / a_second);
+}
+
 std::string format_duration(double seconds) {
   const auto whole = static_cast<std::int64_t>(seconds + 0.5);
   if (whole < 60) return fmt::format("{} s", whole);
@@ -126,16 +135,16 @@ void Progress::advance(std::int64_t done, const std::string& note) {
   const std::string left =
       rate > 0 ? format_duration(static_cast<double>(total_ - done) / rate) + " left" : "";
   if (!terminal_) {
-    std::cerr << fmt::format("{} {}/{}  {}  {:.1f}/s  {}\n", label_, done, total_, note, rate,
-                             left);
+    std::cerr << fmt::format("{} {}/{}  {}  {}  {}\n", label_, done, total_, note,
+                             format_rate(rate), left);
     return;
   }
   constexpr std::int64_t kWidth = 24;
   const std::int64_t filled = total_ > 0 ? kWidth * done / total_ : kWidth;
   std::string bar;
   for (std::int64_t i = 0; i < kWidth; ++i) bar += i < filled ? "━" : "╌";
-  std::cerr << fmt::format("\r\033[K{} {} {}/{}  {}  {:.1f}/s  {}", label_, bar, done, total_, note,
-                           rate, left)
+  std::cerr << fmt::format("\r\033[K{} {} {}/{}  {}  {}  {}", label_, bar, done, total_, note,
+                           format_rate(rate), left)
             << std::flush;
   drawn_ = true;
 }

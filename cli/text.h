@@ -20,8 +20,14 @@ std::string wrap(const std::string& text, std::size_t width, std::size_t indent)
 /// 1234567 as "1,234,567".
 std::string with_commas(std::int64_t number);
 
+/// "1 image", "1,234 images".
+std::string counted(std::int64_t number, const std::string& one);
+
 /// "3 s", "4 min 05 s", "2 h 03 min".
 std::string format_duration(double seconds);
+
+/// How quickly something goes: "12.5/s", and "2.5 s each" where that is less than one a second.
+std::string format_rate(double a_second);
 
 /// How far a long piece of work has come: a bar with rate and time left on a terminal, a plain line
 /// now and then elsewhere, nothing when quiet. Writes to standard error.

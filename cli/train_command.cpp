@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/train_run.h"
 
 namespace gala {
@@ -43,6 +44,8 @@ void add_train_command(CLI::App& program) {
       ->capture_default_str()
       ->group("Machine");
   command->add_option("--threads", flags->threads, "0: as many as there are")
+      ->check(whole_number(0, 4096))
+      ->type_name("N")
       ->capture_default_str()
       ->group("Machine");
   command

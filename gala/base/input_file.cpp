@@ -6,7 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <new>
+#include <sstream>
 
 #include "gala/base/error.h"
 
@@ -65,6 +67,21 @@ std::shared_ptr<const FileContent> FileContent::read(const std::filesystem::path
   }
   file.read(0, std::as_writable_bytes(content->bytes()));
   return content;
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::error_code problem;
+  if (std::filesystem::is_directory(path, problem)) {
+    throw FormatError(path.string(), "is a folder, not a file");
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw FormatError(path.string(), fmt::format("cannot be opened: {}", std::strerror(errno)));
+  }
+  std::ostringstream text;
+  if (!(text << file.rdbuf())) throw FormatError(path.string(), "is empty, or cannot be read");
+  return text.str();
 }
 
 }  // namespace gala

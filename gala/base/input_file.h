@@ -49,4 +49,7 @@ class FileContent {
   std::size_t size_ = 0;
 };
 
+/// The whole of a text; unlike the others also from a pipe. Throws FormatError when there is none.
+std::string read_text(const std::filesystem::path& path);
+
 }  // namespace gala

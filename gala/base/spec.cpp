@@ -161,6 +161,9 @@ std::vector<Spec> parse_specs(std::string_view text) {
       begin = at + 1;
     }
   }
+  if (!quoted && begin < text.size() && text.size() > 1 && text.ends_with('+')) {
+    fail<ConfigError>("\"{}\": nothing follows the last +", in_brief(text));
+  }
   specs.push_back(Spec::parse(text.substr(begin)));
   return specs;
 }

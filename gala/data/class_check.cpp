@@ -70,8 +70,9 @@ std::string class_order_warning(const Stream& stream) {
 void check_classes(const DataSource& source, const Model& model) {
   const std::int64_t classes = source.classes();
   if (!source.class_names().empty() && classes != model.classes()) {
-    fail<ConfigError>("{} has {} classes, but the head of {} has {}{}", source.spec.name, classes,
-                      model.spec().name, model.classes(), ways_out(source, model));
+    fail<ConfigError>("{} has {} {}, but the head of {} has {}{}", source.spec.name, classes,
+                      classes == 1 ? "class" : "classes", model.spec().name, model.classes(),
+                      ways_out(source, model));
   }
   if (classes > model.classes()) {
     fail<ConfigError>("{} has labels up to {}, but the head of {} has {} classes (0 to {})",

@@ -1,10 +1,9 @@
 #include "gala/protocol/plan.h"
 
 #include <algorithm>
-#include <fstream>
 #include <set>
-#include <sstream>
 
+#include "gala/base/input_file.h"
 #include "gala/base/options.h"
 #include "gala/base/spec.h"
 #include "gala/base/toml.h"
@@ -166,8 +165,11 @@ void PlanReader::read_row(const toml::table& row, const PlanAxes& common, bool o
   const auto* given = row.get_as<std::string>("name");
   const std::string name = given ? given->get() : only_one ? plan_.title : "";
   if (name.empty()) {
-    const std::string problem = fmt::format("line {}: row.name {}", line_of(row),
-                                            row.contains("name") ? "must be a text" : "is missing");
+    const std::string problem =
+        row.empty()
+            ? "the sections [[row]] are missing, and plan.title, which would name the only row"
+            : fmt::format("line {}: row.name {}", line_of(row),
+                          row.contains("name") ? "must be a text" : "is missing");
     grid_.say(problem);
   }
   const std::vector<std::string> hyper = read_hyper(row, "row");
@@ -247,12 +249,7 @@ ExperimentPlan parse_plan(const std::string& text, const std::filesystem::path& 
 }
 
 ExperimentPlan read_plan(const std::filesystem::path& path, Problems& problems) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    throw FormatError(path.string(), "cannot be read, or is empty");
-  }
-  return parse_plan(text.str(), path, problems);
+  return parse_plan(read_text(path), path, problems);
 }
 
 void keep_only(ExperimentPlan& plan,

@@ -68,6 +68,13 @@ std::string notes_html(const std::vector<std::string>& notes) {
   return out + "</ul>";
 }
 
+bool underlines(const Table& table) {
+  return std::any_of(table.rows.begin(), table.rows.end(), [](const Row& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [](const Cell& cell) { return cell.second; });
+  });
+}
+
 std::string variant_html(const Table& table, bool shown, Cells& cells) {
   std::string caption = escape_html(table.caption);
   if (!table.norm.empty()) {
@@ -76,6 +83,8 @@ std::string variant_html(const Table& table, bool shown, Cells& cells) {
   if (!table.rule.empty()) {
     caption += fmt::format(" Hyper-parameters: {}.", escape_html(rule_words(table.rule)));
   }
+  // What other formats do not mark stands in no caption of theirs.
+  if (underlines(table)) caption += " The second best is underlined.";
   return fmt::format(
       "<div data-variant data-rule=\"{}\" data-norm=\"{}\"{}><p class=\"caption\">{}</p>{}{}</div>",
       escape_html(table.rule), escape_html(table.norm), shown ? "" : " hidden", caption,

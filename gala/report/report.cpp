@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "gala/base/error.h"
 #include "gala/base/options.h"
@@ -34,6 +35,7 @@ void keep_chosen(std::vector<TableSet>& tables, const PrintChoice& choice) {
     std::vector<std::string> known;
     for (const TableSet& set : tables) known.push_back(set.id);
     if (std::find(known.begin(), known.end(), id) == known.end()) {
+      known.emplace_back("cost");  // made where it is asked for
       fail<ConfigError>("there is no table {} (there are: {})", id, fmt::join(known, ", "));
     }
   }
@@ -41,6 +43,20 @@ void keep_chosen(std::vector<TableSet>& tables, const PrintChoice& choice) {
   std::erase_if(tables, [&](const TableSet& set) {
     return std::find(choice.tables.begin(), choice.tables.end(), set.id) == choice.tables.end();
   });
+}
+
+/// A norm mode that no table has would leave every table as it is.
+void check_norm(const std::vector<TableSet>& tables, const std::string& norm) {
+  if (norm.empty()) return;
+  std::set<std::string> known;
+  for (const TableSet& set : tables) {
+    for (const Table& table : set.variants) known.insert(table.norm);
+  }
+  known.erase("");
+  if (!known.contains(norm)) {
+    fail<ConfigError>("there is no table of norm mode \"{}\" (there are: {})", norm,
+                      fmt::join(known, ", "));
+  }
 }
 
 /// The cosines of the runs that kept them. A file that is gone or broken is a note, not the end.
@@ -151,6 +167,13 @@ Picture trace_picture(const AdaptTrace& trace) {
 
 std::string trace_report(const std::filesystem::path& path, ReportFormat format,
                          const PrintChoice& choice) {
+  if (path.filename() == "records.jsonl") {
+    fail<ConfigError>("{}: is the file of a store; name its folder", path.string());
+  }
+  if (!choice.compare.empty() || !choice.tables.empty() || !choice.chart.empty()) {
+    fail<ConfigError>("{}: a trace has one table and one picture; a store has more to choose from",
+                      path.string());
+  }
   const std::vector<AdaptTrace> traces = {read_adapt_trace(path)};
   const AdaptTrace& trace = traces.front();
   if (format == ReportFormat::kSvg) return to_svg(trace_picture(trace));
@@ -192,6 +215,7 @@ Report make_report(const std::filesystem::path& input, ReportFormat format,
     return {print({comparison(store.records(), choice)}, format, choice), store.repairs()};
   }
   std::vector<TableSet> tables = make_tables(store.records());
+  check_norm(tables, choice.norm);
   if (format == ReportFormat::kHtml) {
     return {store_page(store, std::move(tables)), store.repairs()};
   }

@@ -1,8 +1,6 @@
 #include "gala/train/plan.h"
 
-#include <fstream>
-#include <sstream>
-
+#include "gala/base/input_file.h"
 #include "gala/train/plan_parameters.h"
 
 namespace gala {
@@ -130,12 +128,7 @@ TrainPlan parse_train_plan(std::string text, Problems& problems,
 
 TrainPlan read_train_plan(const std::filesystem::path& path, Problems& problems,
                           std::span<const PlanSetting> settings) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    throw FormatError(path.string(), "cannot be read, or is empty");
-  }
-  return parse_train_plan(text.str(), problems, settings);
+  return parse_train_plan(read_text(path), problems, settings);
 }
 
 void TrainPlan::set_data_path(const std::string& path) {

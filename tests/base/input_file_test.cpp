@@ -64,5 +64,13 @@ TEST_F(InputFiles, AreRegularFiles) {
             std::string::npos);
 }
 
+TEST_F(InputFiles, ATextSaysWhyItCannotBeRead) {
+  EXPECT_EQ(read_text(folder_ / "a"), "0123456789");
+  EXPECT_NE(refusal([&] { read_text(folder_); }).find("is a folder"), std::string::npos);
+  EXPECT_NE(refusal([&] { read_text(folder_ / "none"); }).find("No such file"), std::string::npos);
+  std::ofstream(folder_ / "empty").close();
+  EXPECT_NE(refusal([&] { read_text(folder_ / "empty"); }).find("is empty"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace gala

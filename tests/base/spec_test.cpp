@@ -72,6 +72,18 @@ TEST(Specs, AreWrittenWithPlusSignsBetweenThem) {
   EXPECT_THROW(parse_specs("+b"), ConfigError);
 }
 
+TEST(Specs, SayThatNothingFollowsTheLastPlusSign) {
+  for (const char* text : {"a+", "a:b=c+", "a+b+"}) {
+    try {
+      parse_specs(text);
+      ADD_FAILURE() << text;
+    } catch (const ConfigError& error) {
+      EXPECT_NE(std::string(error.what()).find("nothing follows the last +"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST(Nearest, FindsATypoAndNothingForNonsense) {
   EXPECT_EQ(nearest("treshold", {"window", "threshold"}), "threshold");
   EXPECT_EQ(nearest("zzzzzzzzzz", {"window", "threshold"}), "");

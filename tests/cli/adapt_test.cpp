@@ -251,11 +251,11 @@ TEST_F(Adapt, StreamsOfOnePictureAndBatchesBeyondTheEnd) {
   for (const char* norm : {"source", "batch", "running"}) {
     const Ending one = run(base + "--data arrays:images=one.npy --norm " + norm);
     EXPECT_EQ(one.code, 0) << one.err;
-    EXPECT_CONTAINS(one.out, "answered   1 images in 1 batches");
+    EXPECT_CONTAINS(one.out, "answered   1 image in 1 batch,");
   }
   const Ending large = run(base + "--data arrays:images=x.npy --batch-size 1000");
   EXPECT_EQ(large.code, 0) << large.err;
-  EXPECT_CONTAINS(large.out, "answered   24 images in 1 batches");
+  EXPECT_CONTAINS(large.out, "answered   24 images in 1 batch,");
 }
 
 TEST_F(Adapt, RefusesStepsThatAreNotFiniteAndGoesOn) {

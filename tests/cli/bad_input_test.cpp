@@ -67,6 +67,9 @@ TEST_F(BadInput, Flags) {
     adapt_refuses(std::string("--batch-size ") + size,
                   {"--batch-size", "whole number from 1", size});
   }
+  // Of a number that is too large the bound is told, and no number is shown as such.
+  adapt_refuses("--batch-size 99999999999999999999", {"from 1 to 9223372036854775807"});
+  adapt_refuses("--batch-size ''", {"whole number from 1, not \"\""});
   adapt_refuses("--inner-steps 0", {"--inner-steps", "whole number from 1"});
   adapt_refuses("--adapt-every 0", {"--adapt-every", "whole number from 1"});
   adapt_refuses("--seed -1", {"--seed", "whole number from 0"});
@@ -80,6 +83,33 @@ TEST_F(BadInput, Flags) {
   adapt_refuses("--layout sideways", {"--layout sideways", "contiguous|channels_last|fastest"});
   adapt_refuses("--precision tf32", {"needs --device cuda"});
   adapt_refuses("--device gpu", {"--device gpu", "cpu, cuda or cuda:N"});
+}
+
+TEST_F(BadInput, NumbersOfEveryCommand) {
+  const std::string corrupt =
+      "corrupt --data arrays:images=x.npy --corruption fog --severity 1 --out fog.npy ";
+  for (const std::string& words :
+       {corrupt + "--seed -1", corrupt + "--seed 99999999999999999999", corrupt + "--quality abc",
+        corrupt + "--quality 101", corrupt + "--threads 0", corrupt + "--threads 1000000",
+        std::string("data arrays:images=x.npy --seed -1"),
+        std::string("data arrays:images=x.npy --threads x"), std::string("demo --images x"),
+        std::string("train plan.toml --threads x")}) {
+    const Ending ending = run(words);
+    EXPECT_EQ(ending.code, 2) << words;
+    EXPECT_CONTAINS(ending.err, "expected a whole number from");
+  }
+  for (const char* severity : {"1,2", "6", "x", "''"}) {
+    const Ending ending =
+        run("corrupt --data arrays:images=x.npy --corruption fog --out fog.npy "
+            "--severity " +
+            std::string(severity));
+    EXPECT_EQ(ending.code, 2) << severity;
+    EXPECT_CONTAINS(ending.err, "expected one from 1 to 5, or all");
+  }
+  const Ending twice =
+      run("corrupt --data arrays:images=x.npy --corruption fog,snow,fog --severity 1 --out D");
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_CONTAINS(twice.err, "fog is given twice");
 }
 
 TEST_F(BadInput, ADeviceThatIsNotThere) {

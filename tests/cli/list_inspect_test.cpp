@@ -105,8 +105,8 @@ TEST_F(Inspect, ReadsTheNetworkFromItsWeights) {
 }
 
 TEST_F(Help, FitsTheTerminalAndEndsWell) {
-  for (const char* command :
-       {"", "adapt", "corrupt", "data", "demo", "inspect", "list", "report", "run", "train"}) {
+  for (const char* command : {"", "adapt", "corrupt", "data", "demo", "inspect", "list", "report",
+                              "run", "store", "train"}) {
     const Ending ending = run(std::string(command) + " --help", "COLUMNS=80");
     EXPECT_EQ(ending.code, 0);
     EXPECT_EQ(ending.err, "");
@@ -114,6 +114,9 @@ TEST_F(Help, FitsTheTerminalAndEndsWell) {
     EXPECT_CONTAINS(ending.out, "Example");
     for (const std::string& line : ending.out_lines()) EXPECT_LE(line.size(), 80U) << line;
   }
+  // A kind of value is a word, and said once.
+  EXPECT_EQ(run("data --help").out.find("INT:"), std::string::npos);
+  EXPECT_EQ(run("store --help").out.find("... ..."), std::string::npos);
   EXPECT_TRUE(run("--version").out.starts_with("gala 0."));
 }
 

@@ -33,6 +33,15 @@ TEST_F(RunCommand, MakesRecordsOnceAndPrintsTheirTable) {
   }
 }
 
+TEST_F(RunCommand, ADryRunSeesThatTheStoreIsAFile) {
+  write("store", "");
+  for (const char* dry : {"", " --dry-run"}) {
+    const Ending ending = run(std::string("run plan.toml --store store") + dry);
+    EXPECT_EQ(ending.code, 2) << dry;
+    EXPECT_CONTAINS(ending.err, "is a file, not the folder of a store");
+  }
+}
+
 TEST_F(RunCommand, PrintsTheRunsOfThePlanAsItIsNow) {
   const auto with_rates = [&](const std::string& rates) {
     std::string text = read("plan.toml");

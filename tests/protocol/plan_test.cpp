@@ -206,6 +206,14 @@ select = "gala"
   EXPECT_ANY(problems, "a plan has no section \"extra\"");
 }
 
+TEST(Plan, WithoutRowsSaysThatTheyAreMissing) {
+  const std::vector<std::string> problems = problems_of("[run]\nprotocol = \"continual\"\n");
+  EXPECT_ANY(problems, "the sections [[row]] are missing");
+  for (const std::string& problem : problems) {
+    EXPECT_EQ(problem.find("line 0"), std::string::npos) << problem;
+  }
+}
+
 TEST(Plan, KnowsTheLinesAndTheOrderOfRows) {
   const std::string head = "[plan]\nname = \"x\"\ntitle = \"x\"\n[run]\nprotocol = \"continual\"\n";
   EXPECT_ANY(problems_of(head + "[[row]]\nname = 5\n"), "line 6: row.name must be a text");

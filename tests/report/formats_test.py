@@ -273,7 +273,19 @@ class Formats(unittest.TestCase):
         self.assertIn("no such store", report("nowhere", code=2))
         self.assertIn("known are html", report(self.store, "--format", "pdf", code=2))
         self.assertIn("known are per_loss", report(self.store, "--rule", "best", "--format", "md", code=2))
-        self.assertIn("there is no table", report(self.store, "--table", "table9", "--format", "md", code=2))
+        unknown = report(self.store, "--table", "table9", "--format", "md", code=2)
+        self.assertIn("there is no table", unknown)
+        self.assertIn(", cost)", unknown)
+        self.assertIn("there is no table of norm mode \"bacth\"",
+                      report(self.store, "--norm", "bacth", "--format", "md", code=2))
+        self.assertIn("names one row twice", report(self.store, "--compare", "GALA", "GALA", "--format", "md", code=2))
+        # What a format would not hear is no word said in vain.
+        for words, flag in ((["--table", "table2"], "--table"), (["--rule", "oracle"], "--rule"),
+                            (["--norm", "batch"], "--norm"), (["--chart", "x"], "--chart")):
+            self.assertIn(f"{flag} needs --format", report(self.store, *words, code=2))
+        self.assertIn("--chart needs --format svg", report(self.store, "--chart", "x", "--format", "md", code=2))
+        self.assertIn("is the file of a store; name its folder",
+                      report(pathlib.Path(self.store) / "records.jsonl", "--format", "md", code=2))
         self.assertIn("line 1", report(HERE / "make_store.py", "--format", "md", code=2))
         with tempfile.TemporaryDirectory() as empty:
             self.assertIn("does not exist", report(empty, "--format", "md", code=2))

@@ -86,6 +86,21 @@ TEST(Page, WhatWasRunStandsBeforeWhatWasNot) {
   EXPECT_EQ(count(page, "None of the paper’s benchmarks"), 1U);
 }
 
+TEST(Page, SaysWhatIsUnderlined) {
+  if (!page_assets_problem().empty()) GTEST_SKIP() << page_assets_problem();
+  std::vector<Record> records;
+  for (const auto& [row, right] : {std::pair{"a", 700}, {"b", 600}, {"c", 500}}) {
+    records.push_back(made_up({.plan = "mine", .row = row}, right));
+  }
+  const std::string three = page_of(records);
+  EXPECT_GT(count(three, "class=\"num second\""), 0U);
+  EXPECT_NE(three.find("The second best is underlined."), std::string::npos);
+  records.pop_back();
+  const std::string two = page_of(records);
+  EXPECT_EQ(count(two, "class=\"num second\""), 0U);
+  EXPECT_EQ(two.find("underlined."), std::string::npos);
+}
+
 TEST(Page, OnlyAChoiceByCosineHasGapAndThreshold) {
   std::vector<Record> records = {made_up({}, 1), made_up({.row = "AutoSNR"}, 2)};
   records[0].spec.select = "gala:threshold=0.75,window=20";
