@@ -84,12 +84,14 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
   return CLI::Validator(
       [=](std::string& text) -> std::string {
         std::int64_t value = 0;
-        if (parse_value(text, value) && value >= least && value <= most) return "";
+        const bool held = parse_value(text, value);
+        if (held && value >= least && value <= most) return "";
         const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
           return c >= '0' && c <= '9';
         });
-        // Of a number that is too large the bound must be told, however far off it is.
-        const std::string bound = most < INT64_MAX || digits ? fmt::format(" to {}", most) : "";
+        // Of a number beyond 64 bits the bound must be told, however far off it is.
+        const bool told = most < INT64_MAX || (digits && !held);
+        const std::string bound = told ? fmt::format(" to {}", most) : "";
         return fmt::format("expected a whole number from {}{}, not {}", least, bound,
                            text.empty() ? "\"\"" : text);
       },
