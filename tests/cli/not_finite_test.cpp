@@ -55,8 +55,8 @@ TEST_F(NotFinite, ABrokenPictureIsWrongWhateverItsLabel) {
     EXPECT_LT(right, 8U);
     EXPECT_CONTAINS(ending.out, fmt::format("{:.2f} %", 100.0 * static_cast<double>(right) / 8));
     EXPECT_CONTAINS(ending.out,
-                    "not finite 0 answers given by the source model instead, 1 by nobody (they "
-                    "count as wrong)\n");
+                    "not finite 0 answers given by the source model instead, 1 by nobody (which "
+                    "counts as wrong)\n");
     EXPECT_CONTAINS(ending.err, "warning: batch 1: 1 of 8 images have no finite answer");
     EXPECT_CONTAINS(ending.err, "the first is image 5");
   }
