@@ -99,9 +99,10 @@ std::string set_html(const TableSet& set, Cells& cells) {
   return out + "</div>";
 }
 
-/// A menu for rule or norm mode, where the tables leave a choice.
+/// A menu for rule or norm mode, where the tables leave a choice. `none`, where given, begins it: what each table
+/// shows by itself.
 std::string switch_html(const std::vector<TableSet>& tables, const char* name, const char* label,
-                        std::string Table::*member) {
+                        std::string Table::*member, const char* none = nullptr) {
   std::vector<std::string> values;
   for (const TableSet& set : tables) {
     std::vector<std::string> own;
@@ -116,6 +117,7 @@ std::string switch_html(const std::vector<TableSet>& tables, const char* name, c
   }
   if (values.empty()) return "";
   std::string out = fmt::format("<label>{} <select data-switch=\"{}\" disabled>", label, name);
+  if (none) out += fmt::format("<option value=\"\">{}</option>", none);
   for (const std::string& value : values) {
     out += fmt::format("<option value=\"{}\">{}</option>", escape_html(value),
                        escape_html(rule_words(value)));
@@ -133,7 +135,7 @@ std::string tables_html(const PageContent& content, Cells& cells) {
   std::string out = "<section id=\"tables\"><h2>Tables</h2>";
   const std::string switches =
       switch_html(content.tables, "rule", "Hyper-parameters chosen", &Table::rule) +
-      switch_html(content.tables, "norm", "Norm mode", &Table::norm);
+      switch_html(content.tables, "norm", "Norm mode", &Table::norm, "each table's own");
   if (!switches.empty()) out += "<div class=\"switches\">" + switches + "</div>";
   std::string not_run;
   for (const TableSet& set : content.tables) {

@@ -200,6 +200,12 @@ await test('rule and norm mode switch', async () => {
       .cells[3].dataset.value;
     function assert1(count) { if (!count) throw new Error('no table is shown'); }
   });
+  // As long as nobody asks for a norm mode, each table shows its own.
+  assert.equal(await page.locator('[data-switch=norm]').inputValue(), '');
+  assert.deepEqual(await page.locator('#tables [data-variants]').evaluateAll((sets) => sets.filter((set) => {
+    const variants = [...set.querySelectorAll(':scope > [data-variant]')];
+    return variants.find((variant) => !variant.hidden).dataset.norm !== variants[0].dataset.norm;
+  }).length), 0);
   const seen = new Set();
   for (const norm of ['source', 'batch']) {
     for (const rule of ['per_loss', 'training_domain', 'oracle']) {
