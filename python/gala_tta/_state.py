@@ -71,6 +71,7 @@ def save_adapter(adapter: Adapter) -> dict[str, Any]:
         "parts": {name: part.state() for name, part in adapter._parts.items()},
         "guard": adapter._watch.guard.save(),
         "classes": adapter._classes,
+        "outputs": adapter._outputs,
         "travelled": list(adapter._watch.travelled),
         "healthy": None if healthy is None else dataclasses.asdict(healthy),
         "totals": dataclasses.asdict(adapter.totals),
@@ -90,6 +91,11 @@ def load_adapter(adapter: Adapter, state: Mapping[str, Any]) -> None:
                 f"the state was made with {name} {state['options'].get(name)!r}, "
                 f"and this adapter has {value!r}"
             )
+    if state["outputs"] != now["outputs"]:
+        fail(
+            f"the state is of a classifier with {state['outputs']} outputs, "
+            f"and this one has {now['outputs']}"
+        )
     try:
         _put_in(adapter, state)
     except (Error, KeyError, AttributeError, TypeError, RuntimeError) as error:

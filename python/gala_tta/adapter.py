@@ -139,6 +139,7 @@ class Adapter(Loop):
         self._closed = False
         self._stopped = False
         self._classes = 0
+        self._outputs = 0  # of the classifier, where there is one
         self._norms: Norms | None = None
         self._spread: _core.LabelSpread | None = None
         self._arena: Arena | None = None
@@ -152,8 +153,8 @@ class Adapter(Loop):
                 self.notes.append("the method asks for features: the module runs uncompiled")
             self._network = Network(runs, head[1] if head else None, parts.needs_features)
             weight = getattr(head[1], "weight", None) if head else None
-            classes = weight.shape[0] if isinstance(weight, Tensor) else 0
-            self._norms = self._network.norms = Norms(inner, mode, classes)
+            self._outputs = weight.shape[0] if isinstance(weight, Tensor) else 0
+            self._norms = self._network.norms = Norms(inner, mode, self._outputs)
             self._arena = Arena(adapted, slots)
             self._build(parts, head[1] if head else None, run, checked(source_data), capture)
         except BaseException:

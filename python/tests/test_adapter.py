@@ -225,6 +225,20 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
         assert_equal(copy_of(adapter.module), before)
 
 
+def test_a_state_of_other_classes_is_refused() -> None:
+    """Also where the classifier does not adapt, and none of its numbers is in the state."""
+    with gala.Adapter(small_net(), "tent") as other:
+        other(batches(1)[0])
+        state = other.state_dict()
+    net = small_net()
+    net[-1] = nn.Linear(12, 7)
+    with (
+        gala.Adapter(net, "tent") as adapter,
+        pytest.raises(gala.Error, match="outputs, and this one has 7"),
+    ):
+        adapter.load_state_dict(state)
+
+
 def test_reset_begins_anew() -> None:
     with gala.Adapter(small_net(), "gala") as adapter:
         first = [adapter(images).clone() for images in batches(4)]
