@@ -84,10 +84,17 @@ struct Loader::Work {
       fail<ConfigError>("position {} does not begin a batch of {} pictures", options.first_position,
                         options.batch_size);
     }
-    for (int i = 0; i < options.threads; ++i) threads.emplace_back([this] { run(); });
+    try {
+      for (int i = 0; i < options.threads; ++i) threads.emplace_back([this] { run(); });
+    } catch (...) {
+      stop();  // those that the system did grant
+      throw;
+    }
   }
 
-  ~Work() {
+  ~Work() { stop(); }
+
+  void stop() {
     {
       const std::lock_guard lock(mutex);
       stopping = true;

@@ -32,6 +32,7 @@ class Workers {
   void work();
   void make(const ReadyRun& run);
   const ReadyRun* take_next();
+  void wait_for_all(const std::function<void(const RunnerStatus&)>& watch);
   void fail_with(const std::exception& error, const std::string& name);
 
   const std::vector<const ReadyRun*>& runs_;
@@ -45,6 +46,7 @@ class Workers {
   std::size_t next_ = 0;
   std::deque<const ReadyRun*> claimed_;  ///< by others when their turn came
   int working_ = 0;
+  bool given_up_ = false;  ///< nobody waits for the rest
   RunnerStatus status_;
   RunnerOutcome outcome_;
   std::exception_ptr error_;  ///< of the first run that failed
@@ -60,7 +62,7 @@ const ReadyRun* Workers::take_next() {
     {
       const std::lock_guard guard(mutex_);
       constexpr int kMostFailures = 3;
-      if (failures_ >= kMostFailures || interrupted()) return nullptr;
+      if (failures_ >= kMostFailures || given_up_ || interrupted()) return nullptr;
       if (next_ < runs_.size()) {
         run = runs_[next_++];
       } else if (!claimed_.empty()) {
@@ -146,10 +148,7 @@ void Workers::work() {
   ended_.notify_all();
 }
 
-RunnerOutcome Workers::run(const std::function<void(const RunnerStatus&)>& watch) {
-  std::vector<std::thread> threads;
-  working_ = machine_.jobs;
-  for (int i = 0; i < machine_.jobs; ++i) threads.emplace_back([this] { work(); });
+void Workers::wait_for_all(const std::function<void(const RunnerStatus&)>& watch) {
   std::unique_lock lock(mutex_);
   for (bool over = false; !over;) {
     over = ended_.wait_for(lock, std::chrono::milliseconds(100), [this] { return working_ == 0; });
@@ -160,8 +159,22 @@ RunnerOutcome Workers::run(const std::function<void(const RunnerStatus&)>& watch
     watch(status);
     lock.lock();
   }
-  lock.unlock();
-  for (std::thread& thread : threads) thread.join();
+}
+
+RunnerOutcome Workers::run(const std::function<void(const RunnerStatus&)>& watch) {
+  {
+    std::vector<std::jthread> threads;
+    working_ = machine_.jobs;
+    try {
+      for (int i = 0; i < machine_.jobs; ++i) threads.emplace_back([this] { work(); });
+      wait_for_all(watch);
+    } catch (...) {
+      // The system grants no further thread, or whoever watches has enough: those at work end what they are at.
+      const std::lock_guard lock(mutex_);
+      given_up_ = true;
+      throw;
+    }
+  }
   outcome_.interrupted = interrupted();
   if (!error_) return outcome_;
   const auto message = [&](const std::exception& error) {

@@ -1,11 +1,16 @@
 #include "gala/data/loader.h"
 
 #include <ATen/ATen.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "gala/base/random.h"
@@ -51,6 +56,33 @@ class FloatPictures : public Dataset {
  private:
   std::int64_t broken_;
 };
+
+/// Bytes of address space that this process has.
+rlim_t address_space() {
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return static_cast<rlim_t>(pages) * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(Loader, ThreadsThatTheSystemDoesNotGrantAreAnError) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs the address space for itself";
+#endif
+  const Stream stream = stream_over(std::make_shared<FloatPictures>());
+  const auto with_little_room = [&] {
+    const rlim_t most = address_space() + (std::size_t{256} << 20);
+    const rlimit limit{most, most};
+    ::setrlimit(RLIMIT_AS, &limit);
+    ::alarm(20);  // where those that were granted are waited for in vain
+    try {
+      const Loader loader(stream, plain(2), {.batch_size = 5, .threads = 1024});
+    } catch (const std::system_error&) {
+      std::_Exit(3);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(with_little_room(), testing::ExitedWithCode(3), "");
+}
 
 TEST(Loader, TellsWhatFloatsWereGivenOut) {
   const Stream stream = stream_over(std::make_shared<FloatPictures>(/*broken=*/7));

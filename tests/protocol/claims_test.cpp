@@ -66,7 +66,7 @@ TEST(Claims, WithoutAFileEverythingCanBeClaimed) {
 TEST(Claims, RunsThatOthersAreAtWorkOnComeLast) {
   const TemporaryFolder folder;
   Problems problems;
-  const std::string assets = std::string(GALA_TEST_SOURCE_DIR) + "/assets";
+  const std::string assets = GALA_TEST_SOURCE_DIR "/assets";
   const ExperimentPlan plan = parse_plan(
       fmt::format(
           "[plan]\nname = \"test\"\ntitle = \"Test\"\n[run]\nprotocol = "

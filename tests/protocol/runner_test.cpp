@@ -285,6 +285,29 @@ TEST_F(RunnerTest, ARunThatFailsIsNamedAndTheOthersAreMade) {
   EXPECT_CONTAINS(ended.back(), "seed=2, set=broken: failed: ");
 }
 
+TEST_F(RunnerTest, WhoeverWatchesMayHaveEnough) {
+  const std::vector<ReadyRun> runs =
+      ready(continual("contrast", "select = \"none\"\nseed = \"{seed}\"\ntrial = \"{seed}\"\n"),
+            "[axes]\nseed = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n");
+  Machine machine;
+  machine.jobs = 2;
+  Store store(folder_ / "store", Store::Access::kWrite);
+  int calls = 0;
+  const auto watch = [&](const RunnerStatus&) {
+    ++calls;
+    throw Error("enough");
+  };
+  EXPECT_EQ(
+      test::message_of<Error>([&] { run_all(runs_to_do(runs, store, {}), store, machine, watch); }),
+      "enough");
+  EXPECT_EQ(calls, 1);
+  store.refresh();
+  EXPECT_LT(store.records().size(), 12U) << "no further run was begun";
+  run_all(runs_to_do(runs, store, {}), store, machine, [](const RunnerStatus&) {});
+  store.refresh();
+  EXPECT_EQ(store.records().size(), 12U);
+}
+
 TEST(Shards, ShareOutTheRunsByTheirKeys) {
   std::vector<int> counts(3, 0);
   for (std::uint64_t i = 0; i < 300; ++i) {
