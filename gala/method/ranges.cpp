@@ -5,7 +5,7 @@ namespace {
 
 constexpr OptionRange kMethodRanges[] = {
     {"", "adapt_every", kAtLeastOne},
-    {"", "inner_steps", kAtLeastOne},
+    {"", "inner_steps", {.words = "must lie in 1 .. 10000", .low = 1, .high = 10000}},
     {"", "seed", {.words = "must be at least 0", .low = 0}},
     {"after step ensemble", "source", kShare},
     {"after step kalman", "alpha", kShare},

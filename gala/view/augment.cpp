@@ -9,6 +9,7 @@
 #include "gala/view/batch.h"
 #include "gala/view/cpu_augment.h"
 #include "gala/view/cuda_views.h"
+#include "gala/view/ranges.h"
 
 namespace gala {
 namespace {
@@ -64,9 +65,7 @@ at::Tensor augmented_somewhere(const at::Tensor& images, const AugmentTask& task
 }  // namespace
 
 AugmentView::AugmentView(const Options& options) : options_(options) {
-  if (!(options.noise >= 0 && options.noise <= 1)) {
-    fail<ConfigError>("view augment: noise must lie in [0, 1], not {}", options.noise);
-  }
+  check_ranges(view_ranges(), "view augment", options);
 }
 
 void AugmentView::attach(at::Device device, const Preprocessing& preprocessing) {

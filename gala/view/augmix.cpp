@@ -10,6 +10,7 @@
 
 #include "gala/view/batch.h"
 #include "gala/view/cuda_views.h"
+#include "gala/view/ranges.h"
 
 namespace gala {
 namespace {
@@ -173,9 +174,7 @@ at::Tensor cropped(const at::Tensor& levels, const at::Tensor& numbers) {
 }  // namespace
 
 AugmixView::AugmixView(const Options& options) : options_(options) {
-  if (!(options.severity >= 0.1 && options.severity <= 10)) {
-    fail<ConfigError>("view augmix: severity must lie in [0.1, 10], not {}", options.severity);
-  }
+  check_ranges(view_ranges(), "view augmix", options);
 }
 
 void AugmixView::attach(at::Device device, const Preprocessing& preprocessing) {

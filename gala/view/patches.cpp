@@ -10,6 +10,7 @@
 #include "gala/view/batch.h"
 #include "gala/view/cuda_views.h"
 #include "gala/view/patch_order.h"
+#include "gala/view/ranges.h"
 
 namespace gala {
 namespace {
@@ -58,9 +59,7 @@ at::Tensor resized(const at::Tensor& images, std::int64_t height, std::int64_t w
 }  // namespace
 
 PatchesView::PatchesView(const Options& options) : options_(options) {
-  if (options.grid < 2 || options.grid > kMostGrid) {
-    fail<ConfigError>("view patches: grid must lie in [2, {}], not {}", kMostGrid, options.grid);
-  }
+  check_ranges(view_ranges(), "view patches", options);
 }
 
 void PatchesView::attach(at::Device device, const Preprocessing&) {

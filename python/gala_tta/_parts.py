@@ -113,8 +113,3 @@ def make_part(
 def over(number: float, divisor: Tensor) -> Tensor:
     """Divide, once rounded: Python's own `number / tensor` multiplies by a reciprocal."""
     return torch.full_like(divisor, number).div_(divisor)
-
-
-def lies_in_unit(what: str, name: str, value: float) -> None:
-    """Check that an option is from 0 to 1."""
-    require(0 <= value <= 1, f"{what}: {name} must lie in [0, 1], not {value:g}")

@@ -295,6 +295,4 @@ class Passes:
             return "only the images that count are looked at again, and their number changes"
         if method.teacher is not None and method.teacher.looks:
             return "the teacher looks at the images only where the source model is unsure"
-        if method.view is not None and not method.view.on_device:
-            return "the view is made on the host"
-        return ""
+        return method.view.uncaptured if method.view is not None else ""

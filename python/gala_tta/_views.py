@@ -1,4 +1,8 @@
-"""A batch seen otherwise: the looks of gala/view, made on the host by the same code."""
+"""A batch seen otherwise: the looks of gala/view.
+
+`augment` and `patches` are the library's code, on the host or where the package has its kernels;
+`augmix` and `flip` are PyTorch's operations, where the images lie.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,14 @@ from torch.nn import functional
 from gala_tta import _core
 from gala_tta._augmix import augmixed
 from gala_tta._device import heart_for
-from gala_tta._parts import fail, lies_in_unit, require
+from gala_tta._parts import fail, require
 
 
 class View:
     """Drawing and looking are apart: `draw` once a step, then any number of looks."""
 
-    # Whether a look can be part of a captured graph.
-    on_device = False
+    # Why a look cannot be part of a captured graph; nothing where it can.
+    uncaptured = "the view is made on the host"
 
     def __init__(self) -> None:
         self._seed = self._number = 0
@@ -36,7 +40,8 @@ class View:
         heart = heart_for(device)
         if device.type == "cuda" and heart is not _core:
             self._there = self._on_gpu(heart, device.index or 0)
-            self.on_device = self.on_device or self._there is not None
+            if self._there is not None:
+                self.uncaptured = ""
 
     def _on_gpu(self, heart: Any, device: int) -> Any:
         return None
@@ -87,7 +92,6 @@ def _stream_of(images: Tensor) -> int:
 class Augment(View):
     def __init__(self, o: SimpleNamespace) -> None:
         super().__init__()
-        lies_in_unit("view augment", "noise", o.noise)
         self._o = o
 
     def _on_gpu(self, heart: Any, device: int) -> Any:
@@ -135,12 +139,11 @@ class Augment(View):
 
 
 class Augmix(View):
+    # It is made where the images lie, and a graph would keep the numbers of its first look.
+    uncaptured = "the view takes its numbers from the host at every look"
+
     def __init__(self, o: SimpleNamespace) -> None:
         super().__init__()
-        require(
-            0.1 <= o.severity <= 10,
-            f"view augmix: severity must lie in [0.1, 10], not {o.severity:g}",
-        )
         self._o = o
 
     def look(self, images: Tensor, which: int = 0) -> Tensor:
@@ -151,7 +154,6 @@ class Augmix(View):
 class Patches(View):
     def __init__(self, o: SimpleNamespace) -> None:
         super().__init__()
-        require(2 <= o.grid <= 32, f"view patches: grid must lie in [2, 32], not {o.grid}")
         self._grid = o.grid
 
     def _on_gpu(self, heart: Any, device: int) -> Any:
@@ -198,7 +200,7 @@ def _resized(images: Tensor, height: int, width: int) -> Tensor:
 
 
 class Flip(View):
-    on_device = True
+    uncaptured = ""
 
     def __init__(self, o: SimpleNamespace) -> None:
         super().__init__()

@@ -19,6 +19,7 @@
 #include "gala/model/norm.h"
 #include "gala/optim/optimizer.h"
 #include "gala/select/selector.h"
+#include "gala/view/ranges.h"
 #include "gala/view/view.h"
 #include "python/src/bind.h"
 
@@ -115,7 +116,7 @@ void check_number(const std::string& text, const OptionInfo& option, const Spec&
       option.type == accepted_values<double>() || option.type == accepted_values<std::int64_t>();
   if (!number || !parse_value(text, value)) return;
   const std::string part = fmt::format("{} {}", word, spec.name);
-  for (const auto ranges : {loss_ranges(), method_ranges()}) {
+  for (const auto ranges : {loss_ranges(), method_ranges(), view_ranges()}) {
     check_range(ranges, part, option.name, value, text);
   }
 }

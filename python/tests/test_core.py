@@ -50,7 +50,23 @@ def test_a_recipe_is_a_set_of_options() -> None:
         (lambda: _core.method_options("", {"seed": -1}), "seed must be at least 0, not -1"),
         (
             lambda: _core.method_options("", {"inner_steps": 0}),
-            "inner_steps must be at least 1, not 0",
+            "inner_steps must lie in 1 .. 10000, not 0",
+        ),
+        (
+            lambda: _core.method_options("", {"inner_steps": 10**12}),
+            "inner_steps must lie in 1 .. 10000, not 1000000000000",
+        ),
+        (
+            lambda: _core.parse_parts("view", "augment:noise=2"),
+            "view augment: noise must lie in [0, 1], not 2",
+        ),
+        (
+            lambda: _core.parse_parts("view", "augmix:severity=0"),
+            "view augmix: severity must lie in [0.1, 10], not 0",
+        ),
+        (
+            lambda: _core.parse_parts("view", "patches:grid=33"),
+            "view patches: grid must lie in [2, 32], not 33",
         ),
         (lambda: _core.Selector("gala:windw=3", 0), 'has no option "windw"'),
         (lambda: _core.Guard("wran", 10), 'unknown guard "wran"'),

@@ -174,6 +174,20 @@ def test_looks_are_drawn_by_seed_and_number() -> None:
             assert torch.equal(first.flatten(1).sort().values, images.flatten(1).sort().values)
 
 
+def test_views_say_what_keeps_them_out_of_a_graph() -> None:
+    for name, words in (
+        ("augment", "made on the host"),
+        ("augmix", "numbers from the host at every look"),
+        ("patches", "made on the host"),
+        ("flip", ""),
+    ):
+        view = make_part("view", name, VIEWS)
+        assert view is not None
+        view.attach(torch.device("cpu"), (0.5, 0.5, 0.5), (0.2, 0.2, 0.2))
+        assert words in view.uncaptured, name
+        assert bool(view.uncaptured) == bool(words), name
+
+
 def test_every_part_of_the_library_is_in_python() -> None:
     known: dict[str, Any] = {
         "loss": LOSSES,

@@ -20,6 +20,8 @@
 #include "gala/method/reset_rule.h"
 #include "gala/method/store.h"
 #include "gala/method/teacher.h"
+#include "gala/view/ranges.h"
+#include "gala/view/view.h"
 
 namespace gala {
 namespace {
@@ -38,12 +40,13 @@ Makers makers() {
       {ResetRule::kKind, [](const std::string& text) { make_reset_rule(Spec::parse(text)); }},
       {Store::kKind, [](const std::string& text) { make_store(Spec::parse(text)); }},
       {Teacher::kKind, [](const std::string& text) { make_teacher(Spec::parse(text)); }},
+      {View::kKind, [](const std::string& text) { make_view(Spec::parse(text)); }},
   };
 }
 
 std::vector<OptionRange> ranges_of_parts() {
   std::vector<OptionRange> all;
-  for (const auto ranges : {loss_ranges(), method_ranges()}) {
+  for (const auto ranges : {loss_ranges(), method_ranges(), view_ranges()}) {
     for (const OptionRange& each : ranges) {
       if (!each.part.empty()) all.push_back(each);
     }
