@@ -1,7 +1,12 @@
 #include <torch/version.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <thread>
 
 #include "cli/command.h"
 #include "cli/help.h"
@@ -32,6 +37,29 @@ constexpr char kFooter[] =
 void print_error(const std::string& message) {
   std::cerr << (gala::colours() ? "\033[1;31merror:\033[0m " : "error: ") << gala::readable(message)
             << '\n';
+}
+
+/// What ends the program where nothing of it can catch an exception.
+std::terminate_handler end_without_words = nullptr;
+
+/// LibTorch gives the memory of a GPU back in destructors, and where several streams used it asks the GPU for an event
+/// there. One that is gone has none, and what a destructor throws ends the program: then with a line and an exit code, too.
+[[noreturn]] void end_in_words() {
+  static std::atomic_flag said;
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::exception& error) {
+    if (gala::is_of_the_gpu(error)) {
+      // Another thread that comes here leaves it to the first.
+      if (said.test_and_set()) std::this_thread::sleep_for(std::chrono::seconds(10));
+      print_error(gala::in_words(error));
+      std::_Exit(1);
+    }
+  } catch (...) {
+    // Not ours, nor LibTorch's.
+  }
+  if (end_without_words) end_without_words();
+  std::abort();
 }
 
 int run(int argc, char** argv) {
@@ -77,6 +105,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A full disk shall be an error that can be told, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
+  end_without_words = std::set_terminate(end_in_words);
   gala::keep_freed_memory();
   try {
     return run(argc, argv);

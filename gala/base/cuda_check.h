@@ -11,7 +11,7 @@ namespace gala {
 inline void check_cuda(cudaError_t error) {
   if (error != cudaSuccess) {
     cudaGetLastError();
-    throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(error));
+    throw std::runtime_error(std::string("the GPU failed: ") + cudaGetErrorString(error));
   }
 }
 

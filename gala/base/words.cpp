@@ -16,6 +16,7 @@ namespace gala {
 namespace {
 
 constexpr char kOutOfRange[] = "a value is missing or out of range";
+constexpr std::string_view kGpuFailed = "the GPU failed: ";  // as gala/base/cuda_check.h says it
 constexpr std::size_t kLongestWord = 600;
 constexpr std::size_t kLongestLine = 4000;
 
@@ -50,6 +51,11 @@ std::string torch_words(const std::exception& error) {
   if (text.find("can't allocate memory") != std::string::npos) {
     return memory_words(number_behind(text, "you tried to allocate "));
   }
+  for (const std::string_view begin : {"CUDA error: ", "CUDA driver error: "}) {
+    if (text.starts_with(begin))
+      return std::string(kGpuFailed) + in_brief(text.substr(begin.size()));
+  }
+  if (text.starts_with("cuDNN error: ")) return std::string(kGpuFailed) + in_brief(text);
   return "LibTorch: " + in_brief(text);
 }
 
@@ -126,6 +132,10 @@ std::string in_words(const std::exception& error) {
     return kOutOfRange;
   }
   return in_brief(first_line(error.what()));
+}
+
+bool is_of_the_gpu(const std::exception& error) {
+  return in_words(error).starts_with(kGpuFailed);
 }
 
 bool is_users_mistake(const std::exception& error) {

@@ -5,6 +5,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
+#include <exception>
+#include <vector>
 
 #include "gala/base/random.h"
 
@@ -72,9 +74,13 @@ Model::Model(Spec spec, std::int64_t classes, Preprocessing default_preprocessin
 Model::Loan::Loan(Model& model)
     : model_(model), norm_mode_(model.norm_mode_), keeps_activations_(model.keeps_activations_) {
   model.check_not_lent();
-  model.lent_ = true;
+  std::vector<at::Tensor> sources;
+  for (const Buffer& buffer : model.buffers_) sources.push_back(buffer.value.clone());
+  // A device may refuse what stands above; from here on nothing is asked of it.
+  std::size_t i = 0;
+  for (Buffer& buffer : model.buffers_) buffer.source = std::move(sources[i++]);
   model.forget_classes();
-  for (Buffer& buffer : model.buffers_) buffer.source = buffer.value.clone();
+  model.lent_ = true;
 }
 
 Model::Loan::~Loan() {
@@ -82,7 +88,13 @@ Model::Loan::~Loan() {
   for (Buffer& buffer : model_.buffers_) buffer.source = at::Tensor();
   model_.label_spread_ = at::Tensor();
   model_.forget_classes();
-  model_.set_norm_mode(norm_mode_);
+  try {
+    model_.set_norm_mode(norm_mode_);
+  } catch (const std::exception&) {
+    // Statistics by class need memory, which a device that is full or broken has not.
+    model_.forget_classes();
+    model_.norm_mode_ = NormMode{};
+  }
   model_.keeps_activations_ = keeps_activations_;
   model_.lent_ = false;
 }

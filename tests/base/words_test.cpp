@@ -60,6 +60,22 @@ TEST(Words, TheAllocatorsTextBecomesANumber) {
             "LibTorch: sizes differ");
 }
 
+TEST(Words, AGpuThatFailedIsToldFromOtherErrors) {
+  const auto of_torch = [](const char* text) { return c10::Error({"f", "f.cpp", 1}, text); };
+  const c10::Error lost = of_torch(
+      "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress' "
+      "in ...");
+  EXPECT_EQ(in_words(lost), "the GPU failed: an illegal memory access was encountered");
+  EXPECT_TRUE(is_of_the_gpu(lost));
+  EXPECT_TRUE(is_of_the_gpu(of_torch("CUDA driver error: unknown error")));
+  EXPECT_TRUE(
+      is_of_the_gpu(of_torch("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `f`")));
+  EXPECT_EQ(in_words(of_torch("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED")),
+            "the GPU failed: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED");
+  EXPECT_FALSE(is_of_the_gpu(of_torch("sizes differ")));
+  EXPECT_FALSE(is_of_the_gpu(Error("a file says: CUDA error: none")));
+}
+
 TEST(Words, WhatIsTheUsersIsToldFromWhatIsNot) {
   const auto of_file = [](int code) {
     return std::filesystem::filesystem_error("f", "x", {code, std::generic_category()});
