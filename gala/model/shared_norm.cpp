@@ -50,15 +50,16 @@ struct SharedNorm : torch::autograd::Function<SharedNorm> {
     const double epsilon = context->saved_data["epsilon"].toDouble();
     auto& processes =
         *reinterpret_cast<ProcessGroup*>(context->saved_data["processes"].toInt());  // NOLINT
-    // With statistics that are constants, these are the first term of ∂x and both sums.
+    const at::Tensor inverse = at::rsqrt(variance.to(at::kDouble) + epsilon);
+    // With statistics that are constants, these are the first term of ∂x and both sums. A GPU takes them from where the
+    // forward pass would have left the batch's own.
     auto [input_gradient, scale_gradient, shift_gradient] = at::native_batch_norm_backward(
-        gradients[0].contiguous(input.suggest_memory_format()), input, scale, mean, variance, {},
-        {}, /*train=*/false, epsilon, {true, true, true});
+        gradients[0].contiguous(input.suggest_memory_format()), input, scale, mean, variance, mean,
+        inverse.to(mean.scalar_type()), /*train=*/false, epsilon, {true, true, true});
     at::Tensor sums = at::stack({scale_gradient, shift_gradient}).to(at::kDouble);
     processes.sum(sums);
     const auto values =
         static_cast<double>(input.numel() / input.size(1)) * static_cast<double>(processes.size());
-    const at::Tensor inverse = at::rsqrt(variance.to(at::kDouble) + epsilon);
     const at::Tensor slope = scale * inverse / values;
     const auto wide = [](const at::Tensor& channels) {
       return channels.to(at::kFloat).view({1, -1, 1, 1});
