@@ -51,3 +51,32 @@ class Patches:
         stream: int,
         /,
     ) -> None: ...
+
+class Norm:
+    """Batch normalisation of channels-last maps; parameters: scale, shift, mean, variance."""
+
+    def __init__(
+        self,
+        device: int,
+        stream: int,
+        rows: int,
+        channels: int,
+        epsilon: float,
+        bfloat16: bool,
+        /,
+    ) -> None: ...
+    def parts(self) -> int: ...
+    def statistics(self, input: int, parts: int, mean: int, variance: int, /) -> None: ...
+    def forward(self, parameters: Sequence[int], input: int, output: int, /) -> None: ...
+    def backward(
+        self,
+        own: bool,
+        parameters: Sequence[int],
+        input: int,
+        output_gradient: int,
+        input_gradient: int,
+        parts: int,
+        scale_gradient: int,
+        shift_gradient: int,
+        /,
+    ) -> None: ...

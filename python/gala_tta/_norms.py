@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gala_tta import _core
+from gala_tta._device_norms import KernelForward, kernel_forward
 from gala_tta._parts import fail
 
 _BatchNorm = nn.modules.batchnorm._BatchNorm
@@ -83,9 +84,15 @@ def _normalised(module: _BatchNorm, input: Tensor, mean: Tensor, var: Tensor) ->
 class Norms:
     """The batch norms of a module, in a mode until they are released."""
 
-    def __init__(self, module: nn.Module, mode: Mode, classes: int = 0) -> None:
+    def __init__(
+        self, module: nn.Module, mode: Mode, classes: int = 0, kernels: bool = True
+    ) -> None:
         self._modules: list[_BatchNorm] = [
             m for m in module.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None
+        ]
+        # Under `source` and `batch`, where they lie on a GPU.
+        self._kernels: list[KernelForward | None] = [
+            kernel_forward(m) if kernels else None for m in self._modules
         ]
         self._statistics: list[tuple[Tensor, Tensor]] = []
         for each in self._modules:
@@ -117,6 +124,11 @@ class Norms:
 
     def __len__(self) -> int:
         return len(self._modules)
+
+    @property
+    def on_kernels(self) -> int:
+        """How many of them kernels of our own computed when they were asked last."""
+        return sum(each is not None and each.taken for each in self._kernels)
 
     @property
     def moving(self) -> list[Tensor]:
@@ -213,13 +225,14 @@ class Norms:
             for now, then in zip(self._statistics, self._source, strict=True):
                 now[0].copy_(then[0])
                 now[1].copy_(then[1])
+        self._kernels = [None] * len(self._modules)
         self._put(Mode("source"))
 
     def _put(self, mode: Mode, statistics: list[tuple[Tensor, Tensor]] | None = None) -> None:
         pairs = self._statistics if statistics is None else statistics
         by_class: Sequence[tuple[Tensor, Tensor] | None] = self._by_class or [None] * len(pairs)
-        for module, pair, source, classes in zip(
-            self._modules, pairs, self._source, by_class, strict=True
+        for module, pair, source, classes, kernels in zip(
+            self._modules, pairs, self._source, by_class, self._kernels, strict=True
         ):
             # A norm without statistics of its own takes the batch's, by PyTorch's own rule.
             values = (None, None) if mode.name == "batch" else pair
@@ -228,6 +241,8 @@ class Norms:
             module.__dict__.pop("forward", None)
             if mode.name in ("blend", "running", "adaptive", "balanced"):
                 module.__dict__["forward"] = _Forward(self, module, mode, source, classes)
+            elif kernels is not None:
+                module.__dict__["forward"] = kernels
 
 
 class _Forward:

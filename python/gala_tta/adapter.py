@@ -154,7 +154,9 @@ class Adapter(Loop):
             self._network = Network(runs, head[1] if head else None, parts.needs_features)
             weight = getattr(head[1], "weight", None) if head else None
             self._outputs = weight.shape[0] if isinstance(weight, Tensor) else 0
-            self._norms = self._network.norms = Norms(inner, mode, self._outputs)
+            # Replicas of nn.DataParallel would share what stands in a norm's place.
+            alone = not any(isinstance(each, nn.DataParallel) for each in module.modules())
+            self._norms = self._network.norms = Norms(inner, mode, self._outputs, kernels=alone)
             self._arena = Arena(adapted, slots)
             self._build(parts, head[1] if head else None, run, checked(source_data), capture)
         except BaseException:

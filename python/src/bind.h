@@ -12,5 +12,6 @@ void bind_guard(nanobind::module_& m);
 void bind_views(nanobind::module_& m);
 void bind_streams(nanobind::module_& m);
 void bind_cuda_views(nanobind::module_& m);
+void bind_cuda_norms(nanobind::module_& m);
 
 }  // namespace gala::python

@@ -23,4 +23,5 @@ NB_MODULE(_cuda, m) {
   gala::python::bind_selector(m);
   gala::python::bind_stepper(m);
   gala::python::bind_cuda_views(m);
+  gala::python::bind_cuda_norms(m);
 }

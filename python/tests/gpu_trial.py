@@ -28,6 +28,7 @@ from gala_tta._views import VIEWS
 from torch import Tensor, nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench" / "peers"))
+import gpu_norms
 import networks
 import plain_step
 
@@ -36,6 +37,11 @@ METHODS: dict[str, dict[str, Any]] = {
         "loss": "pseudo_label:beta=0.2",
         "select": "gala:window=4",
         "norm": "batch",
+    },
+    "gala, source": {
+        "loss": "pseudo_label:beta=0.2",
+        "select": "gala:window=4",
+        "norm": "source",
     },
     "gala, sgd, running": {
         "loss": "shot",
@@ -84,12 +90,14 @@ def stream(count: int) -> list[Tensor]:
     return [torch.rand(32, 3, 24, 24, generator=generator) for _ in range(count)]
 
 
-def trace(options: dict[str, Any], device: str, **more: Any) -> dict[str, Any]:
-    """Run a few batches; what moved, the cosines, the answers."""
-    with gala.Adapter(small_net().to(device), **options, **more) as adapter:
+def trace(options: dict[str, Any], device: str, last: bool = False, **more: Any) -> dict[str, Any]:
+    """Run a few batches; what moved, the cosines, the answers. `last`: channels last."""
+    layout = torch.channels_last if last else torch.contiguous_format
+    net = small_net().to(device, memory_format=layout)
+    with gala.Adapter(net, **options, **more) as adapter:
         steps, answers = [], []
         for images in stream(8):
-            answers.append(adapter(images.to(device)).cpu())
+            answers.append(adapter(images.to(device).contiguous(memory_format=layout)).cpu())
             assert adapter.last is not None
             steps += [(s.selected, s.cosines, s.loss) for s in adapter.last.steps]
         return {
@@ -97,7 +105,15 @@ def trace(options: dict[str, Any], device: str, **more: Any) -> dict[str, Any]:
             "answers": torch.cat(answers),
             "problem": adapter.capture_problem,
             "notes": adapter.notes,
+            "norm": adapter.options["norm"],
+            "on_kernels": on_kernels(adapter),
         }
+
+
+def on_kernels(adapter: gala.Adapter) -> tuple[int, int]:
+    """How many norms our kernels computed, and how many there are."""
+    assert adapter._norms is not None
+    return adapter._norms.on_kernels, len(adapter._norms)
 
 
 def difference(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
@@ -140,6 +156,24 @@ def equality() -> dict[str, Any]:
         _device.heart_for = adapter_module.heart_for = kept  # type: ignore[attr-defined]
     eager = trace(METHODS["gala, pseudo-labels"], DEVICE, capture=False)
     found["over the host"] = difference(eager, over_host) | {"notes": over_host["notes"]}
+    return found
+
+
+def channels_last() -> dict[str, Any]:
+    """Compare CPU and GPU once more, where the GPU's norms are computed by our own kernels."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.deterministic = True
+    found: dict[str, Any] = {}
+    for name, options in METHODS.items():
+        host, eager = trace(options, "cpu", True), trace(options, DEVICE, True, capture=False)
+        captured = trace(options, DEVICE, True)
+        found[name] = {
+            "cpu_gpu": difference(host, eager),
+            "eager_captured": difference(eager, captured),
+            "capture_problem": captured["problem"],
+            "norm": captured["norm"],
+            "on_kernels": captured["on_kernels"],
+        }
     return found
 
 
@@ -239,6 +273,7 @@ def timing(repeats: int, network: str) -> dict[str, Any]:
         with gala.Adapter(net, **options, capture=capture) as adapter:  # type: ignore[arg-type]
             found[name] = milliseconds(lambda a=adapter: a(images), repeats)
             found[f"{name}_problem"] = adapter.capture_problem
+            found[f"{name}_norms_on_kernels"] = on_kernels(adapter)
     torch.manual_seed(0)
     net = networks.make(network).to(DEVICE, memory_format=last).eval()
     plain = plain_step.PlainGala(net, 1e-7, beta=0)
@@ -267,7 +302,9 @@ def main() -> int:
     network = "resnet18" if arguments.dry else "resnet50"
     parts: dict[str, Callable[[], Any]] = {
         "timing": lambda: timing(arguments.repeats, network),
+        "norms": lambda: gpu_norms.trial(DEVICE),
         "equality": equality,
+        "channels_last": channels_last,
         "stubborn": stubborn,
         "views": views,
         "state": states,
@@ -288,18 +325,20 @@ def main() -> int:
 
 def problems(found: dict[str, Any]) -> list[str]:
     """Everything that is not as it must be."""
-    parts = ("timing", "equality", "stubborn", "views", "state")
+    parts = ("timing", "norms", "equality", "channels_last", "stubborn", "views", "state")
     wrong = [f"{name} ended with an error" for name in parts if "error" in str(found[name])[:12]]
     if wrong:
         return wrong
-    for name, each in found["equality"].items():
-        for what, part in each.items():
-            if not isinstance(part, dict):
-                continue
-            near = part["cosine"] < 5e-3
-            near |= name in BY_SIGNS and part["steps_of_other_layers"] == 0
-            if not (near and part["logits"] < 5e-2):
-                wrong.append(f"{name}, {what}: {part}")
+    for layout in ("equality", "channels_last"):
+        for name, each in found[layout].items():
+            for what, part in each.items():
+                if not isinstance(part, dict):
+                    continue
+                near = part["cosine"] < 5e-3
+                near |= name in BY_SIGNS and part["steps_of_other_layers"] == 0
+                if not (near and part["logits"] < 5e-2):
+                    wrong.append(f"{layout}: {name}, {what}: {part}")
+    wrong += gpu_norms.problems(found["norms"], DEVICE == "cuda")
     for name, distance in found["views"].items():
         if distance != 0:
             wrong.append(f"view {name}: {distance} apart")
@@ -312,10 +351,19 @@ def problems(found: dict[str, Any]) -> list[str]:
 
 def gpu_problems(found: dict[str, Any]) -> list[str]:
     wrong = []
-    for name in METHODS:
-        problem = found["equality"][name]["capture_problem"]
-        if bool(problem) != (name in NOT_CAPTURED):
-            wrong.append(f"{name}: capture problem {problem!r}")
+    for layout in ("equality", "channels_last"):
+        for name in METHODS:
+            problem = found[layout][name]["capture_problem"]
+            if bool(problem) != (name in NOT_CAPTURED):
+                wrong.append(f"{layout}: {name}: capture problem {problem!r}")
+    for name, each in found["channels_last"].items():
+        taken, every = each["on_kernels"]
+        if each["norm"] in ("source", "batch") and taken != every:
+            wrong.append(f"{name}: {taken} of {every} norms by our kernels")
+    for name in ("captured", "uncaptured"):
+        taken, every = found["timing"][f"{name}_norms_on_kernels"]
+        if taken != every:
+            wrong.append(f"ResNet-50, {name}: {taken} of {every} norms by our kernels")
     if found["timing"]["captured_problem"]:
         wrong.append(f"ResNet-50 is not captured: {found['timing']['captured_problem']}")
     if found["timing"]["plain_over_captured"] < LEAST_GAIN:

@@ -168,86 +168,6 @@ def test_shared_parameters_move_once() -> None:
     assert torch.equal(net.first.weight, before)
 
 
-def test_a_state_goes_on_to_the_same_bits() -> None:
-    stream = batches(9)
-    for options in (
-        {"method": "gala", "select": "gala:window=3"},
-        {"method": "roid"},
-        {"method": "cotta"},
-        {"method": "palm"},
-        {"method": "law", "select": "law:carried=yes"},
-        {"method": "cotta", "norm": "balanced:momentum=0.1"},
-        {"method": "rotta", "store": "balanced:size=8,every=8"},
-        {"method": "t3a"},
-        {"method": "gala", "norm": "running", "guard": "rollback:to=healthy,horizon=8,every=1"},
-    ):
-        with gala.Adapter(small_net(), **options) as whole:  # type: ignore[arg-type]
-            for images in stream[:4]:
-                whole(images)
-            state = whole.state_dict()
-            expected = [whole(images).clone() for images in stream[4:]]
-        with gala.Adapter(small_net(), **options) as other:  # type: ignore[arg-type]
-            other(stream[0])
-            other.load_state_dict(state)
-            assert other.totals.batches == 4
-            for images, logits in zip(stream[4:], expected, strict=True):
-                assert torch.equal(other(images), logits), options
-
-
-def test_totals_count_updates_by_their_weight() -> None:
-    for method, select in (("palm", None), ("gala", "gala:window=3"), ("tent", "relative")):
-        with gala.Adapter(small_net(), method, select=select) as adapter:
-            expected = [0.0] * 8
-            for images in batches(5):
-                adapter(images)
-                for step in adapter.last.steps if adapter.last else []:
-                    expected = [a + b for a, b in zip(expected, step.weights, strict=False)]
-            assert adapter.totals.weight == expected[: len(adapter.totals.weight)]
-            assert sum(adapter.totals.weight) > 0
-            state = adapter.state_dict()
-            del state["totals"]["weight"]
-            with pytest.raises(gala.Error, match="totals are of another number of layers"):
-                adapter.load_state_dict(state)
-
-
-def test_a_state_that_does_not_fit_changes_nothing() -> None:
-    with gala.Adapter(small_net(), "tent") as other:
-        state = other.state_dict()
-    with gala.Adapter(small_net(), "gala") as adapter:
-        adapter(batches(1)[0])
-        before = copy_of(adapter.module)
-        with pytest.raises(gala.Error, match="the state was made with"):
-            adapter.load_state_dict(state)
-        state = adapter.state_dict()
-        state["parameters"]["0.weight"] = torch.zeros(2)
-        with pytest.raises(gala.Error, match=r"0\.weight in another shape"):
-            adapter.load_state_dict(state)
-        assert_equal(copy_of(adapter.module), before)
-
-
-def test_a_state_of_other_classes_is_refused() -> None:
-    """Also where the classifier does not adapt, and none of its numbers is in the state."""
-    with gala.Adapter(small_net(), "tent") as other:
-        other(batches(1)[0])
-        state = other.state_dict()
-    net = small_net()
-    net[-1] = nn.Linear(12, 7)
-    with (
-        gala.Adapter(net, "tent") as adapter,
-        pytest.raises(gala.Error, match="outputs, and this one has 7"),
-    ):
-        adapter.load_state_dict(state)
-
-
-def test_reset_begins_anew() -> None:
-    with gala.Adapter(small_net(), "gala") as adapter:
-        first = [adapter(images).clone() for images in batches(4)]
-        adapter.reset()
-        assert adapter.totals.batches == 0
-        again = [adapter(images).clone() for images in batches(4)]
-    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-
-
 def test_in_the_shadow_the_source_answers() -> None:
     net = small_net().eval()
     with torch.no_grad():
@@ -324,21 +244,6 @@ def test_a_broken_image_is_nobodys_answer_and_spoils_no_other() -> None:
         )
 
 
-def test_under_autocast_a_step_sees_the_moved_weights() -> None:
-    net = small_net()
-    with (
-        gala.Adapter(
-            net, loss="entropy", select="all", optim="sgd:rate=1", norm="batch", inner_steps=2
-        ) as adapter,
-        torch.autocast("cpu", torch.bfloat16),
-    ):
-        logits = adapter(batches(1)[0])
-        assert logits.dtype == torch.float32
-        assert adapter.last is not None
-        first, second = adapter.last.steps
-        assert first.loss != second.loss
-
-
 def test_callbacks_see_every_batch(tmp_path: pathlib.Path) -> None:
     seen = []
     with gala.Adapter(
@@ -366,49 +271,6 @@ def test_a_second_adapter_must_wait() -> None:
     with gala.Adapter(net, "tent"), pytest.raises(gala.Error, match="has an adapter already"):
         gala.Adapter(net, "tent")
     gala.Adapter(net, "tent").close()
-
-
-def test_a_compiled_module_adapts_as_the_module_itself() -> None:
-    images = batches(2)
-    for options in ({"method": "tent"}, {"method": "tent", "norm": "blend"}):
-        with gala.Adapter(small_net(), **options) as adapter:  # type: ignore[arg-type]
-            theirs = [adapter(each).clone() for each in images]
-        compiled = torch.compile(small_net(), backend="aot_eager")
-        with gala.Adapter(compiled, **options) as adapter:  # type: ignore[arg-type]
-            assert adapter.layers == ["1", "4"]
-            for each, logits in zip(images, theirs, strict=True):
-                torch.testing.assert_close(adapter(each), logits)
-        with torch.no_grad():
-            torch.testing.assert_close(compiled(images[0]), small_net()(images[0]))
-
-
-def test_a_module_that_was_compiled_before_follows_the_norm_mode() -> None:
-    images = batches(1)[0]
-    with gala.Adapter(small_net(), select="none", norm="blend") as adapter:
-        expected = adapter(images)
-    compiled = torch.compile(small_net().eval(), backend="aot_eager")
-    with torch.no_grad():
-        compiled(images)
-    with gala.Adapter(compiled, select="none", norm="blend") as adapter:
-        torch.testing.assert_close(adapter(images), expected)
-
-
-def test_features_come_out_of_a_compiled_module() -> None:
-    images = batches(3)
-    with gala.Adapter(small_net(), "t3a") as adapter:
-        theirs = [adapter(each).clone() for each in images]
-    with gala.Adapter(torch.compile(small_net(), backend="aot_eager"), "t3a") as adapter:
-        for each, logits in zip(images, theirs, strict=True):
-            torch.testing.assert_close(adapter(each), logits)
-
-
-@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_it_adapts_where_the_caller_wants_no_gradients(mode: type) -> None:
-    with gala.Adapter(small_net(), "tent") as adapter:
-        theirs = [adapter(images).clone() for images in batches(3)]
-    with gala.Adapter(small_net(), "tent") as adapter, mode():
-        for images, logits in zip(batches(3), theirs, strict=True):
-            assert torch.equal(adapter(images), logits)
 
 
 def test_an_adapter_that_is_dropped_gives_the_module_back() -> None:
