@@ -248,6 +248,8 @@ Labels Labels::from_json(const nlohmann::json& json) {
 }
 
 GapSummary GapSummary::of(std::vector<double> gaps) {
+  // A trace of others may hold what is no number.
+  std::erase_if(gaps, [](double gap) { return !std::isfinite(gap); });
   GapSummary summary;
   summary.steps = static_cast<std::int64_t>(gaps.size());
   constexpr std::size_t kDecades = 17;

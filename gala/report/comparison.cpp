@@ -123,9 +123,36 @@ void add_mixtures(const std::vector<std::pair<Place, Sides>>& places, Table& tab
   }
 }
 
+/// The nearest by spelling, then those that contain the words.
+std::vector<std::string> near_rows(std::vector<std::string> rows, const std::string& row) {
+  constexpr std::size_t kNamed = 5;
+  std::vector<std::string> near;
+  while (near.size() < kNamed) {
+    std::string next = nearest(row, rows);
+    if (next.empty()) break;
+    std::erase(rows, next);
+    near.push_back(std::move(next));
+  }
+  for (const std::string& other : rows) {
+    if (near.size() == kNamed) break;
+    if (plain_row(other).find(plain_row(row)) != std::string::npos) near.push_back(other);
+  }
+  return near;
+}
+
+/// Names all rows where they are few, else those near it and where all of them stand.
 [[noreturn]] void fail_with_rows(const std::set<std::string>& known, const std::string& row) {
-  fail<ConfigError>("--compare: there is no row \"{}\"{}", row,
-                    suggestion(row, {known.begin(), known.end()}));
+  constexpr std::size_t kFew = 12;
+  const std::vector<std::string> rows(known.begin(), known.end());
+  if (rows.size() <= kFew) {
+    fail<ConfigError>("--compare: there is no row \"{}\"{}", row, suggestion(row, rows));
+  }
+  const std::vector<std::string> near = near_rows(rows, row);
+  const std::string named =
+      near.empty() ? "" : fmt::format("near it: \"{}\"; ", fmt::join(near, "\", \""));
+  fail<ConfigError>(
+      "--compare: there is no row \"{}\" ({}--format md without --compare shows all {} of them)",
+      row, named, rows.size());
 }
 
 }  // namespace

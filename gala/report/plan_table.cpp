@@ -38,6 +38,9 @@ struct Deviations {
   }
 };
 
+constexpr const char* kForgetting = "Forget.";
+constexpr const char* kForgettingInNorm = "Forget., same norm";
+
 /// Over trials; of a single run with several domains, over those.
 void set_deviation(Cell& cell, const std::vector<const PoolRun*>& runs, bool as_error,
                    Deviations& deviations) {
@@ -61,6 +64,60 @@ bool changes_norm(const std::vector<const PoolRun*>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const PoolRun* run) {
     return run->record->source && !run->record->source->before_in_norm.empty();
   });
+}
+
+/// Whether methods come with several losses each, as in the paper: a loss is then a block of its own. Elsewhere
+/// it is part of a method.
+bool crosses_losses(const Pool& pool) {
+  std::map<std::string, std::set<std::string>> losses;  // by method
+  for (const PoolRun& run : pool.candidates()) {
+    if (!run.loss.empty()) losses[run.row].insert(run.loss);
+  }
+  return std::any_of(losses.begin(), losses.end(),
+                     [](const auto& method) { return method.second.size() > 1; });
+}
+
+/// Marks the best of a block, whose rows adapt, and of the group's others: doing nothing competes in the
+/// score, but not in forgetting, where it would always win. Returns whether a mean lacks trials.
+bool mark_block(Table& table, const std::vector<std::size_t>& adapting,
+                const std::vector<std::size_t>& idle) {
+  std::vector<std::size_t> all = idle;
+  all.insert(all.end(), adapting.begin(), adapting.end());
+  bool fewer_trials = false;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const bool forgetting = table.columns[c].name.starts_with(kForgetting);
+    fewer_trials = mark_column(table, c, forgetting ? adapting : all) || fewer_trials;
+  }
+  return fewer_trials;
+}
+
+/// Marks the best of each group, or of each loss in it.
+void mark_groups(Table& table, bool by_loss) {
+  struct Group {
+    std::vector<std::size_t> idle;
+    std::map<std::string, std::vector<std::size_t>> adapting;  // by loss
+  };
+  std::map<std::string, Group> groups;
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const Row& row = table.rows[r];
+    Group& group = groups[row.group];
+    if (row.loss.empty()) {
+      group.idle.push_back(r);
+    } else {
+      group.adapting[by_loss ? row.loss : ""].push_back(r);
+    }
+  }
+  bool fewer_trials = false;
+  table.of_methods =
+      true;  // while what does nothing is compared with others; figures tell losses apart
+  for (auto& [name, group] : groups) {
+    if (group.adapting.empty()) group.adapting[""] = {};
+    for (const auto& [loss, rows] : group.adapting) {
+      fewer_trials = mark_block(table, rows, group.idle) || fewer_trials;
+    }
+  }
+  table.of_methods = false;
+  if (fewer_trials) table.notes.emplace_back(kFewerTrials);
 }
 
 /// Columns of one place: score, forgetting, and where the norm mode changes, forgetting within it.
@@ -112,7 +169,7 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     const Line line{run.labels->group, run.loss, run.labels->row};
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
   }
-  // One block a group and loss: groups in the order in which they first appear, losses by name.
+  // Within a group by loss: groups in the order in which they first appear, losses by name.
   std::vector<std::string> groups;
   for (const auto& [group, loss, name] : lines) {
     if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
@@ -139,10 +196,9 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     const std::string over = fmt::format("{}, {}", place.dataset, place.backbone);
     table.columns.push_back(
         {.name = lane.error ? "Error" : "Accuracy", .over = over, .higher_is_better = !lane.error});
-    table.columns.push_back({.name = "Forget.", .over = over, .higher_is_better = false});
+    table.columns.push_back({.name = kForgetting, .over = over, .higher_is_better = false});
     if (lane.in_norm) {
-      table.columns.push_back(
-          {.name = "Forget., same norm", .over = over, .higher_is_better = false});
+      table.columns.push_back({.name = kForgettingInNorm, .over = over, .higher_is_better = false});
     }
   }
   table.caption = fmt::format(
@@ -151,17 +207,15 @@ Table plan_table(const Pool& pool, const std::string& plan) {
                 "norm mode of the run, which leaves what the moved parameters cost"
               : "");
   Deviations deviations;
-  std::vector<int> block;  // of each row
+  const bool by_loss = crosses_losses(pool);
   for (const auto& [group, loss, name] : lines) {
-    const bool same =
-        !table.rows.empty() && table.rows.back().group == group && table.rows.back().loss == loss;
-    block.push_back(block.empty() ? 0 : block.back() + !same);
     Row row{{loss.empty() ? "–" : loss, name}, {}, false};
     if (grouped) row.heads.insert(row.heads.begin(), group.empty() ? "–" : group);
     row.loss = loss;
     row.group = group;
     row.method = name;
-    row.border = !same;
+    row.border = table.rows.empty() || table.rows.back().group != group ||
+                 (by_loss && table.rows.back().loss != loss);
     for (const Lane& lane : lanes) {
       const PoolQuery query{lane.place.backbone, loss, plain_name(group), plain_row(name),
                             lane.place.dataset};
@@ -181,7 +235,15 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     table.rows.push_back(std::move(row));
   }
   table.caption += deviations.words();
-  mark_best(table, block);
+  const bool idle = std::any_of(lines.begin(), lines.end(),
+                                [](const Line& line) { return std::get<1>(line).empty(); });
+  table.caption +=
+      fmt::format(" Bold is the best {}{}.",
+                  by_loss   ? "for a loss"
+                  : grouped ? "of a group"
+                            : "of all",
+                  idle ? ", doing nothing included, and in forgetting of those that adapt" : "");
+  mark_groups(table, by_loss);
   return table;
 }
 

@@ -56,17 +56,25 @@ std::string listed(std::set<std::string> names) {
   return fmt::format("{} and {}", fmt::join(all.begin(), all.end() - 1, ", "), all.back());
 }
 
-/// How many adapting runs each plan has in each norm mode.
+/// How many adapting runs each plan has in each norm mode, of those plans in which one can choose: some row was run
+/// in several. Where each has its own, the mode is part of what the row is.
 std::map<std::string, std::map<std::string, std::int64_t>> norms_by_plan(
     const std::vector<Record>& records, const Wanted& wanted) {
   std::map<std::string, std::map<std::string, std::int64_t>> counts;
+  std::map<Labels, std::string> norms;
+  std::set<std::string> with_choice;
   const auto count = [&](const Record& record, const Labels& labels) {
-    if (wanted(labels) && !labels.loss.empty()) ++counts[labels.plan][record.spec.norm];
+    if (!wanted(labels) || labels.loss.empty()) return;
+    ++counts[labels.plan][record.spec.norm];
+    if (norms.try_emplace(labels, record.spec.norm).first->second != record.spec.norm) {
+      with_choice.insert(labels.plan);
+    }
   };
   for (const Record& record : records) {
     count(record, record.labels);
     for (const Labels& labels : record.places) count(record, labels);
   }
+  std::erase_if(counts, [&](const auto& plan) { return !with_choice.contains(plan.first); });
   return counts;
 }
 
@@ -98,7 +106,7 @@ Pool::Pool(const std::vector<Record>& records, const Wanted& wanted, SelectionRu
   const auto counts = [&](const Placed& place) {
     if (!wanted(*place.labels)) return false;
     const bool choice =
-        !norm.empty() && !place.labels->loss.empty() && norms.at(place.labels->plan).size() > 1;
+        !norm.empty() && !place.labels->loss.empty() && norms.contains(place.labels->plan);
     return !choice || place.record->spec.norm == norm;
   };
   const std::vector<Placed> placed = placed_runs(records, counts, &contested_);
@@ -220,7 +228,6 @@ std::set<std::string> Pool::norms() const {
 std::vector<std::string> norm_choices(const std::vector<Record>& records, const Wanted& wanted) {
   std::map<std::string, std::int64_t> counts;
   for (const auto& [plan, norms] : norms_by_plan(records, wanted)) {
-    if (norms.size() < 2) continue;
     for (const auto& [norm, count] : norms) counts[norm] += count;
   }
   std::vector<std::string> norms;
@@ -270,6 +277,7 @@ Cell mean_cell(const std::vector<const PoolRun*>& runs, const Metric& metric, do
     values[target].push_back(*value);
     by_trial[labels.trial][target].push_back(*value);
     cell.runs.push_back(run->record);
+    cell.places.push_back(run->labels);
     cell.trials.insert(labels.trial);
     if (coverage) {
       coverage->backbones.insert(labels.backbone);

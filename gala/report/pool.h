@@ -32,7 +32,7 @@ using Wanted = std::function<bool(const Labels&)>;
 /// a rule has chosen the hyper-parameters.
 class Pool {
  public:
-  /// A norm mode chooses within the plans that have several; an empty one takes all. Runs in which
+  /// A norm mode chooses within the plans whose rows have several; an empty one takes all. Runs in which
   /// nothing adapts are of every norm mode.
   Pool(const std::vector<Record>& records, const Wanted& wanted, SelectionRule rule,
        const std::string& norm);
@@ -63,7 +63,7 @@ class Pool {
   std::int64_t contested_ = 0;
 };
 
-/// Norm modes that one can choose between: those of plans whose adapting runs have several, the most
+/// Norm modes that one can choose between: those of plans in which one row was run in several, the most
 /// used first. Empty where there is no choice.
 std::vector<std::string> norm_choices(const std::vector<Record>& records, const Wanted& wanted);
 

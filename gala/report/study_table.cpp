@@ -70,6 +70,7 @@ Cell flat_cell(const Lane& lane, const Metric& metric, double scale) {
     if (!value) continue;
     values.push_back(scale * *value);
     cell.runs.push_back(run.record);
+    cell.places.push_back(run.labels);
     shifts.insert(shift_name(*run.labels));
     losses.insert(run.loss);
   }

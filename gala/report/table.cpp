@@ -20,10 +20,9 @@ using Basis =
 /// it makes no difference.
 Basis basis_of(const Cell& cell, bool of_methods) {
   Basis basis;
-  for (const Record* run : cell.runs) {
-    const Labels& labels = run->labels;
-    basis.emplace(labels.backbone, of_methods ? "" : labels.loss, labels.dataset,
-                  labels.environment, labels.trial);
+  for (const Labels* labels : cell.places) {
+    basis.emplace(labels->backbone, of_methods ? "" : labels->loss, labels->dataset,
+                  labels->environment, labels->trial);
   }
   return basis;
 }
@@ -74,8 +73,10 @@ bool mark_column(Table& table, std::size_t column, const std::vector<std::size_t
   if (bases.size() > 1) return fewer_trials;   // of different things
   const double best = *values.begin();
   for (Cell* cell : cells) {
-    cell->best = sign * cell->value == best;
-    cell->second = values.size() > 2 && sign * cell->value == *std::next(values.begin());
+    // What stands in several blocks has a mark that it has in one.
+    cell->best = cell->best || sign * cell->value == best;
+    const bool second = values.size() > 2 && sign * cell->value == *std::next(values.begin());
+    cell->second = (cell->second || second) && !cell->best;
   }
   return fewer_trials;
 }

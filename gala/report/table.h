@@ -24,9 +24,10 @@ struct Cell {
   std::int64_t samples = 0;               ///< what the two are over: trials or domains
   std::optional<double> paper = {}, paper_deviation = {};
   std::string note = {};
-  std::string hyper = {};                ///< hyper-parameters chosen, where there is a grid
-  std::vector<const Record*> runs = {};  ///< what it was computed from
-  bool best = false;                     ///< of its block of rows, by the exact numbers
+  std::string hyper = {};                  ///< hyper-parameters chosen, where there is a grid
+  std::vector<const Record*> runs = {};    ///< what it was computed from
+  std::vector<const Labels*> places = {};  ///< what these runs are in the table's plans
+  bool best = false;                       ///< of its block of rows, by the exact numbers
   bool second = false;
   std::set<std::int64_t> trials = {};  ///< that it is a mean over; empty where they do not count
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "gala/report/figures.h"
@@ -177,28 +178,38 @@ Figure tradeoff_figure(const std::vector<TableSet>& tables) {
       "tradeoff",
       "Error against time",
       "What a method errs, and how long it takes for an image, steps included. Low and to the "
-      "left is better; on the line lie the methods that no other beats in both. Drawn "
-      "where all were run on the same machine.",
+      "left is better; on the line lie the methods that no other beats in both. Times of "
+      "different machines, or of runs side by side and alone, do not compare: drawn are the "
+      "methods of the machine that ran most.",
       {}};
   for (const Table* table : boards(tables)) {
     const auto time = column_of(*table, kTimeColumn);
     if (!time) continue;
     const bool accuracy = table->columns.front().higher_is_better;
     for (const auto& [group, rows] : groups_of(*table)) {
-      std::vector<Point> points;
-      std::set<std::string> machines;
+      std::map<std::string, std::vector<Point>> by_machine;
+      std::size_t count = 0;
       for (const Row* row : rows) {
         const Cell &score = row->cells.front(), &cost = row->cells[*time];
         if (!has_number(score) || !has_number(cost) || cost.value <= 0) continue;
-        points.push_back({row->method, cost.value, accuracy ? 100 - score.value : score.value});
+        ++count;
+        std::set<std::string> machines;
         for (const Record* run : cost.runs) machines.insert(made_with(*run));
+        if (machines.size() > 1) continue;
+        by_machine[machines.empty() ? "" : *machines.begin()].push_back(
+            {row->method, cost.value, accuracy ? 100 - score.value : score.value});
       }
+      if (by_machine.empty()) continue;
+      auto& [machine, points] = *std::max_element(
+          by_machine.begin(), by_machine.end(),
+          [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
       constexpr std::size_t kFewest = 3;
-      if (points.size() < kFewest || machines.size() > 1 || figure.charts.size() == kMostCharts) {
-        continue;
-      }
+      if (points.size() < kFewest || figure.charts.size() == kMostCharts) continue;
       std::string label = label_of(*table, group);
-      if (!machines.begin()->empty()) label += fmt::format(" ({})", *machines.begin());
+      if (!machine.empty()) label += fmt::format(" ({})", machine);
+      if (points.size() < count) {
+        label += fmt::format(", {} of {} methods", points.size(), count);
+      }
       figure.charts.push_back({.label = label, .spec = tradeoff_spec(std::move(points), label)});
     }
   }

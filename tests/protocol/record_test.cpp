@@ -245,5 +245,15 @@ TEST(GapSummary, HasTheQuantilesOfNumPy) {
   EXPECT_TRUE(GapSummary::of({}).quantiles.empty());
 }
 
+TEST(GapSummary, PassesOverWhatIsNoNumber) {
+  const double nan = std::nan(""), inf = INFINITY;
+  const GapSummary gap = GapSummary::of({nan, 3e-5, inf, nan, 2e-3, -inf, nan});
+  const GapSummary plain = GapSummary::of({3e-5, 2e-3});
+  EXPECT_EQ(gap.steps, 2);
+  EXPECT_EQ(gap.quantiles, plain.quantiles);
+  EXPECT_EQ(gap.decades, plain.decades);
+  EXPECT_TRUE(GapSummary::of({nan}).quantiles.empty());
+}
+
 }  // namespace
 }  // namespace gala

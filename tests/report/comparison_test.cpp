@@ -118,5 +118,38 @@ TEST(Comparison, SaysWhatCannotBeCompared) {
   EXPECT_THROW(compare(records, "A", "B"), ConfigError);
 }
 
+/// What is said of a row that is not there.
+std::string said_of(const std::vector<Record>& records, const std::string& row) {
+  try {
+    compare(records, row, "row 1");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Comparison, OfManyRowsTheNearestAreNamed) {
+  std::vector<Record> records;
+  for (int row = 1; row <= 12; ++row) {
+    records.push_back(stream_run(fmt::format("row {}", row), "first", 0, {900}));
+  }
+  const std::string few = said_of(records, "rwo 7");
+  EXPECT_NE(few.find("did you mean \"row 7\"?"), few.npos) << few;
+  for (int row = 1; row <= 12; ++row) {
+    EXPECT_NE(few.find(fmt::format("row {}", row)), few.npos) << few;
+  }
+  for (int layer = 100; layer < 240; ++layer) {
+    records.push_back(stream_run(fmt::format("another layer, {}", layer), "first", 0, {900}));
+  }
+  const std::string many = said_of(records, "row 77");
+  EXPECT_NE(many.find("near it: \"row 7\", "), many.npos) << many;
+  EXPECT_NE(many.find("shows all 152 of them"), many.npos) << many;
+  EXPECT_EQ(std::count(many.begin(), many.end(), '"'), 2 * (1 + 5)) << many;
+  const std::string part = said_of(records, "Layer, 17");
+  EXPECT_NE(part.find("\"another layer, 170\", \"another layer, 171\""), part.npos) << part;
+  const std::string far = said_of(records, "xyzxyzxyzxyz");
+  EXPECT_NE(far.find("\"xyzxyzxyzxyz\" (--format md without --compare shows all"), far.npos) << far;
+}
+
 }  // namespace
 }  // namespace gala::test

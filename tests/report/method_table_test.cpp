@@ -99,6 +99,20 @@ TEST(MethodTable, MarksTheBestOfAllButInCostOfThoseThatAdapt) {
                        "A GPU; Another GPU. Those of different machines do not compare."));
 }
 
+/// What a run was called in the plan that it was made for, another trial say, does not keep it from being compared.
+TEST(MethodTable, MarksTheBestAlsoAmongRunsOfOtherPlans) {
+  std::vector<Record> records = methods();
+  Record& borrowed = records.emplace_back(method_run("DeYO", "entropy", 840, 12));
+  borrowed.places = {borrowed.labels};
+  borrowed.labels.plan = "other";
+  borrowed.labels.trial = 30;
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  ASSERT_EQ(table.rows[1].method, "DeYO");
+  EXPECT_TRUE(table.rows[0].cells[0].best);
+  EXPECT_TRUE(table.rows[1].cells[0].second);
+}
+
 TEST(MethodTable, DeviationsAreOverTrials) {
   std::vector<Record> records;
   for (const std::int64_t trial : {0, 1, 2}) {
@@ -198,9 +212,19 @@ TEST(TradeoffFigure, DrawsTheLineOfThoseThatNoneBeatsInBoth) {
   std::sort(pixels.begin(), pixels.end());
   for (std::size_t i = 1; i < pixels.size(); ++i) EXPECT_GE(pixels[i] - pixels[i - 1], 13.9);
   EXPECT_LE(pixels.back(), spec["height"].get<double>() + 1e-6);
-  // Times of two machines are not drawn in one picture.
+  // Times of two machines are not drawn in one picture: those of the one with most methods are.
   records[0].provenance["gpu"] = "Another GPU";
-  EXPECT_TRUE(tradeoff_figure(make_tables(records)).charts.empty());
+  const Figure fewer = tradeoff_figure(make_tables(records));
+  ASSERT_EQ(fewer.charts.size(), 1U);
+  EXPECT_TRUE(fewer.charts[0].label.ends_with("(A GPU), 5 of 6 methods")) << fewer.charts[0].label;
+  for (const auto& value : fewer.charts[0].spec["data"]["values"]) {
+    EXPECT_NE(value["method"], records[0].labels.row);
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    records[i].provenance["gpu"] = std::to_string(i);
+  }
+  EXPECT_TRUE(tradeoff_figure(make_tables(records)).charts.empty())
+      << "of no machine are there three";
 }
 
 TEST(SelectorFigure, HoldsMethodsBySelectorsAgainstDoingNothing) {

@@ -21,6 +21,26 @@ TEST(Tables, OtherPlansGetATableOfTheirOwn) {
   EXPECT_TRUE(feeds("table4_continual", "table4"));
 }
 
+/// A norm mode is something to choose where one row was run in several, and else part of what the row is.
+TEST(Tables, RowsOfAPlanWithNormModesOfTheirOwnStandTogether) {
+  std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700),
+                                 made_up({.plan = "mine", .row = "b"}, 800)};
+  records[0].spec.norm = "adaptive";
+  records[1].spec.norm = "batch";
+  const auto apart = make_tables(records);
+  ASSERT_EQ(find(apart, "plan-mine").variants.size(), 1);
+  EXPECT_EQ(find(apart, "plan-mine").variants[0].rows.size(), 2);
+
+  records.push_back(made_up({.plan = "mine", .row = "a"}, 600));
+  records.back().spec.norm = "batch";
+  const auto together = make_tables(records);
+  ASSERT_EQ(find(together, "plan-mine").variants.size(), 2);
+  const Table& batch = find(together, "plan-mine").variant("", "batch");
+  EXPECT_NEAR(row_of(batch, {"PL", "a"}).cells[0].value, 60, 1e-9);
+  const Table& adaptive = find(together, "plan-mine").variant("", "adaptive");
+  EXPECT_NEAR(row_of(adaptive, {"PL", "a"}).cells[0].value, 70, 1e-9);
+}
+
 TEST(Tables, APlansRowsStandInStoreOrderButNumbersBySize) {
   std::vector<Record> records;
   for (const char* rate : {"1e-4", "1e-3"}) {
@@ -52,7 +72,55 @@ TEST(Tables, AGroupOfAPlanStandsTogetherWhenItsRunsDoNot) {
   std::vector<std::string> rows;
   for (const Row& row : table.rows) rows.push_back(row.heads[0] + " " + row.heads[1]);
   EXPECT_EQ(rows, (std::vector<std::string>{"Window PL", "Window SHOT", "Tie PL", "Tie SHOT"}));
-  for (const Row& row : table.rows) EXPECT_TRUE(row.border);
+  for (const Row& row : table.rows) EXPECT_TRUE(row.border) << "a loss is a block here";
+}
+
+/// A run with so many of 1,000 right, and so many of the source's 900 left.
+Record scored(const char* group, const char* row, const char* loss, std::int64_t correct,
+              std::int64_t after) {
+  Record record = made_up({.plan = "mine", .row = row, .loss = loss, .group = group}, correct);
+  record.source = SourceScores{false, {{"x", 1000, 900}}, {}, {{"x", 1000, after}}};
+  return record;
+}
+
+/// Rows with a bold number in a column of the plan's table.
+std::vector<std::string> bold(const std::vector<Record>& records, std::size_t column) {
+  std::vector<std::string> names;
+  const auto tables = make_tables(records);
+  for (const Row& row : find(tables, "plan-mine").variants[0].rows) {
+    if (row.cells[column].best) names.push_back(row.full_name() + " " + row.loss);
+  }
+  return names;
+}
+
+using Words = std::vector<std::string>;
+
+TEST(PlanTable, BoldIsTheBestOfAGroupWhereALossIsPartOfAMethod) {
+  const std::vector<Record> records = {scored("Mixed", "Source", "", 600, 900),
+                                       scored("Mixed", "Statistics", "", 700, 880),
+                                       scored("Mixed", "a", "pseudo_label", 720, 800),
+                                       scored("Mixed", "b", "shot", 800, 700),
+                                       scored("Sorted", "Statistics", "", 700, 880),
+                                       scored("Sorted", "a", "pseudo_label", 300, 600),
+                                       scored("Sorted", "b", "shot", 200, 500)};
+  EXPECT_EQ(bold(records, 0), (Words{"Mixed: b SHOT", "Sorted: Statistics "}));
+  EXPECT_EQ(bold(records, 1), (Words{"Mixed: a PL", "Sorted: a PL"})) << "of those that adapt";
+  const auto tables = make_tables(records);
+  const Table& table = find(tables, "plan-mine").variants[0];
+  std::vector<bool> lines;
+  for (const Row& row : table.rows) lines.push_back(row.border);
+  EXPECT_EQ(lines, (std::vector<bool>{true, false, false, false, true, false, false}));
+  EXPECT_NE(table.caption.find("the best of a group, doing nothing included"), std::string::npos);
+}
+
+TEST(PlanTable, BoldIsTheBestForALossWhereMethodsComeWithSeveral) {
+  const std::vector<Record> records = {
+      scored("", "Source", "", 600, 900),        scored("", "Statistics", "", 700, 880),
+      scored("", "a", "pseudo_label", 650, 800), scored("", "b", "pseudo_label", 640, 810),
+      scored("", "a", "shot", 750, 500),         scored("", "b", "shot", 800, 400)};
+  // With PL nothing comes near to doing nothing; and though SHOT is better, that stands.
+  EXPECT_EQ(bold(records, 0), (Words{"Statistics ", "b SHOT"}));
+  EXPECT_EQ(bold(records, 1), (Words{"b PL", "a SHOT"}));
 }
 
 TEST(Tables, SayWhenOnlyAPartOfTheDataWasUsed) {

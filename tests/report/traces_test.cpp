@@ -40,6 +40,19 @@ std::string layer(const std::string& name, double cosine, double update, double 
          std::to_string(weight) + "}";
 }
 
+TEST_F(TraceFile, AGapThatIsNoNumberIsPassedOver) {
+  std::string second =
+      line(2, 2, layer("a", 0.9, 3, 1, 1) + "," + layer("b", 0.4, 4, 2, 0), R"("a")", 0.5, 6);
+  const std::string first =
+      line(1, 1, layer("a", 1, 2, 0, 0.5) + "," + layer("b", 1, 4, 0, 0.5), R"("a","b")", 0, 5);
+  const AdaptTrace whole = read(first + second);
+  EXPECT_EQ(whole.run.gap.steps, 1);
+  second.replace(second.find(R"("gap")"), 5, R"("gaq")");
+  const AdaptTrace without = read(first + second);
+  EXPECT_EQ(without.run.gap.steps, 0);
+  EXPECT_EQ(without.run.steps, 2);
+}
+
 TEST_F(TraceFile, BecomesARun) {
   const AdaptTrace trace = read(
       line(1, 1, layer("a", 1, 2, 0, 0.5) + "," + layer("b", 1, 4, 0, 0.5), R"("a","b")", 0, 5) +
