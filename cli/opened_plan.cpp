@@ -7,6 +7,7 @@
 
 #include "cli/command_files.h"
 #include "cli/model_flags.h"
+#include "cli/plan_kind.h"
 #include "gala/base/error.h"
 #include "gala/train/shard.h"
 
@@ -54,6 +55,7 @@ void open_machine(const TrainFlags& flags, OpenedPlan& opened) {
 }  // namespace
 
 OpenedPlan open_plan(const TrainFlags& flags) {
+  refuse_other_plan(flags.plan, PlanKind::kTraining);
   OpenedPlan opened;
   Problems problems;
   std::vector<PlanSetting> settings;

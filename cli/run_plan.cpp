@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/command_files.h"
 #include "cli/model_flags.h"
+#include "cli/plan_kind.h"
 #include "cli/run_array.h"
 #include "cli/run_report.h"
 #include "cli/text.h"
@@ -135,6 +136,7 @@ void find_work(OpenedPlan& opened) {
 /// Everything that can be wrong is found here, before the first run. The store is opened late, and
 /// only for reading when something is wrong: a plan with mistakes makes no folder.
 void open_plan(const RunFlags& flags, OpenedPlan& opened, Problems& problems) {
+  refuse_other_plan(flags.plan, PlanKind::kExperiment);
   opened.plan = read_plan(flags.plan, problems);
   problems.throw_if_any(flags.plan);
   // A task of an array, and whoever names a shard, makes runs; so does everybody where no array is at work.

@@ -24,6 +24,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kMetadataKey = "gala";
+/// Of files that gala/adapt/state_file.h writes.
+constexpr const char* kStateKey = "gala_state";
 
 bool looks_like_safetensors(std::string_view start) {
   if (start.size() < 9) return false;
@@ -191,6 +193,11 @@ Format tell_format(const std::filesystem::path& path) {
 }
 
 json own_metadata(const std::string& path, const std::map<std::string, std::string>& metadata) {
+  if (metadata.contains(kStateKey)) {
+    throw FormatError(path,
+                      "is a saved state and no weights: --resume goes on from it (weights are what "
+                      "gala train and --save-weights write)");
+  }
   const auto found = metadata.find(kMetadataKey);
   return found == metadata.end() ? json::object() : parse_metadata(path, found->second);
 }

@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 
+#include <cstdio>
 #include <functional>
 
 #include "gala/adapt/state_file.h"
@@ -70,6 +71,7 @@ TEST_F(BadInput, Flags) {
   // Of a number that is too large the bound is told.
   adapt_refuses("--batch-size 99999999999999999999", {"from 1 to 9223372036854775807"});
   adapt_refuses("--inner-steps 0", {"--inner-steps", "whole number from 1"});
+  adapt_refuses("--inner-steps 10001", {"inner_steps must lie in 1 .. 10000, not 10001"});
   adapt_refuses("--adapt-every 0", {"--adapt-every", "whole number from 1"});
   adapt_refuses("--seed -1", {"--seed", "whole number from 0"});
   adapt_refuses("--threads 1000000", {"--threads", "from 0 to "});
@@ -109,6 +111,32 @@ TEST_F(BadInput, NumbersOfEveryCommand) {
       run("corrupt --data arrays:images=x.npy --corruption fog,snow,fog --severity 1 --out D");
   EXPECT_EQ(twice.code, 2);
   EXPECT_CONTAINS(twice.err, "fog is given twice");
+}
+
+TEST_F(BadInput, APlanOfTheOtherKind) {
+  const std::string plans = GALA_TEST_ASSETS "/../plans/";
+  const std::string training = plans + "train_cifar10_wrn16_2.toml", runs = plans + "small.toml";
+  refuses("run " + training + " --store s",
+          {"this is a plan for training: gala train " + training});
+  refuses("train " + runs + " --out w", {"this is a plan of experiments: gala run " + runs});
+  // What may be either is read as the command has it.
+  write("both.toml", "[plan]\nname = 'x'\n[model]\nnetwork = 'resnet18'\n");
+  EXPECT_CONTAINS(run("run both.toml --store s").err, "a plan has no section \"model\"");
+  EXPECT_CONTAINS(run("train both.toml --out w").err, "a plan has no section \"plan\"");
+}
+
+TEST_F(BadInput, AWorkingDirectoryThatIsGone) {
+  const std::string gone = path("gone");
+  std::filesystem::create_directory(gone);
+  const std::string command =
+      "cd " + gone + " && rmdir " + gone + " && " GALA_TEST_PROGRAM " list selectors 2>&1; echo $?";
+  FILE* shell = ::popen(command.c_str(), "r");
+  ASSERT_NE(shell, nullptr);
+  std::string said;
+  for (int c; (c = std::fgetc(shell)) != EOF;) said += static_cast<char>(c);
+  ::pclose(shell);
+  EXPECT_EQ(said, "error: the working directory " + gone +
+                      " was deleted, and maybe made anew: change into one that is there\n2\n");
 }
 
 TEST_F(BadInput, ADeviceThatIsNotThere) {
@@ -237,6 +265,11 @@ TEST_F(BadInput, States) {
   resume_refuses("missing.state", {"missing.state", "No such file"});
   resume_refuses("y.npy", {"y.npy"});
   resume_refuses("source.safetensors", {"source.safetensors", "not a saved state"});
+  for (const char* command : {"inspect", "adapt --data arrays:images=x.npy"}) {
+    refuses(std::string(command) + " --weights s.state", {"s.state: is a saved state", "--resume"});
+  }
+  refuses("adapt --model wide_resnet:depth=10,width=1 --data arrays:images=x.npy --weights s.state",
+          {"s.state: is a saved state and no weights", "--save-weights"});
   const std::string state = read("s.state");
   write("cut.state", state.substr(0, state.size() / 2));
   resume_refuses("cut.state", {"cut.state"});

@@ -79,6 +79,8 @@ TEST_F(MethodFlag, RefusesWhatDoesNotFitWithExitCodeTwo) {
       {"--method rotta --episodic", "empty each time"},
       {"--method rotta --store balanced:size=1", "size must lie in"},
       {"--method memo --predict adapting", "by the view alone"},
+      {"--method tent --source-data arrays:images=source.npy", "nobody learns"},
+      {"--penalty cosine --source-data arrays:images=source.npy", "the penalty fisher and"},
       {"--drift features --source-data arrays:images=source.npy", "nobody asks the drift"},
   };
   for (const auto& [flags, word] : cases) {
@@ -86,6 +88,10 @@ TEST_F(MethodFlag, RefusesWhatDoesNotFitWithExitCodeTwo) {
     EXPECT_EQ(ending.code, 2) << flags << "\n" << ending.err;
     EXPECT_CONTAINS(ending.err, word);
   }
+}
+
+TEST_F(MethodFlag, SourceImagesAreNoMistakeWhereNothingAdapts) {
+  EXPECT_EQ(adapt("--select none --source-data arrays:images=source.npy").code, 0);
 }
 
 TEST_F(MethodFlag, SaysHowOftenItWentBack) {
