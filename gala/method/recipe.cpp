@@ -40,15 +40,16 @@ constexpr Setting kRoid[] = {
 constexpr Setting kCmf[] = {
     kRoidLoss, kRoidSamples, kAffine, kAdam, kRoidView, {"after_step", "kalman"}, kPrior, kBatch};
 // One setting for every stream: CMF's objective, PALM's layers at a pace of their own, statistics as far as they moved. Its numbers
-// are those that plans/auto_tuning.toml found.
-constexpr Setting kAuto[] = {kRoidLoss,
-                             kRoidSamples,
-                             {"select", "paced:step=0.0006666666666666666,threshold=2,keep=0.8"},
-                             {"optimizer", "adam:rate=0.001,beta1=0,beta2=0"},
-                             kView,
-                             {"after_step", "kalman:gamma=0.995"},
-                             kPrior,
-                             {"norm", "adaptive:tolerance=0.06,horizon=100"}};
+// are those that plans/auto_tuning.toml and plans/auto_pace.toml found; docs/research.md says why its steps are shares.
+constexpr Setting kAuto[] = {
+    kRoidLoss,
+    kRoidSamples,
+    {"select", "paced:step=0.0006666666666666666,share=0.02,calm=yes,threshold=2,keep=0.8"},
+    {"optimizer", "adam:rate=0.001,beta1=0,beta2=0"},
+    kView,
+    {"after_step", "kalman:gamma=0.995"},
+    kPrior,
+    {"norm", "adaptive:tolerance=0.06,horizon=100"}};
 constexpr Setting kPalm[] = {
     {"loss", "entropy:below=0.4+consistency:form=cross_entropy,per_class=0.01,all=yes"},
     {"select", "palm"},
