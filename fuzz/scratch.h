@@ -1,6 +1,7 @@
 #pragma once
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -61,8 +62,7 @@ bool accepted(const Read& read) {
 /// Ends the program unless what must hold holds.
 inline void require(bool holds, const char* what) {
   if (holds) return;
-  ::write(STDERR_FILENO, what, std::string_view(what).size());
-  ::write(STDERR_FILENO, "\n", 1);
+  std::fprintf(stderr, "%s\n", what);
   std::abort();
 }
 

@@ -7,12 +7,20 @@
 namespace gala {
 namespace {
 
+/// All layers move and a guard watches; `adam:rate=1` is a step as long as the parameters themselves, a collapse.
+MethodOptions watched_options(const std::string& optimizer, const std::string& guard,
+                              const std::string& norm = "batch") {
+  MethodOptions options = toy_options("all");
+  options.optimizer = optimizer;
+  options.guard = guard;
+  options.norm = norm;
+  return options;
+}
+
 TEST(Adapter, RollsBackToTheSourceAfterCollapse) {
   auto model = toy_model();
-  MethodOptions options = toy_options("all");
-  options.optimizer = "adam:rate=1";
-  options.guard = "rollback:horizon=8,every=2,displacement=0.3";
-  Adapter adapter(*model, options);
+  Adapter adapter(*model,
+                  watched_options("adam:rate=1", "rollback:horizon=8,every=2,displacement=0.3"));
   const at::Tensor source = parameters_of(adapter);
   bool rolled_back = false;
   for (int i = 1; i <= 12; ++i) {
@@ -28,11 +36,9 @@ TEST(Adapter, RollsBackToTheSourceAfterCollapse) {
 
 TEST(Adapter, RollsBackToTheLastHealthyParameters) {
   auto model = toy_model();
-  MethodOptions options = toy_options("all");
-  options.optimizer = "sgd:rate=0.05";
   // Any class less than at the reference is called a collapse.
-  options.guard = "rollback:to=healthy,horizon=4,every=1,diversity=1";
-  Adapter adapter(*model, options);
+  Adapter adapter(*model, watched_options("sgd:rate=0.05",
+                                          "rollback:to=healthy,horizon=4,every=1,diversity=1"));
   at::Tensor healthy = parameters_of(adapter);
   int rollbacks = 0;
   for (int i = 1; i <= 60; ++i) {
@@ -50,10 +56,8 @@ TEST(Adapter, RollsBackToTheLastHealthyParameters) {
 
 TEST(Adapter, StopsAdaptingWhenTheGuardSaysSo) {
   auto model = toy_model();
-  MethodOptions options = toy_options("all");
-  options.optimizer = "adam:rate=1";
-  options.guard = "stop:horizon=4,every=1,displacement=0.1";
-  Adapter adapter(*model, options);
+  Adapter adapter(*model,
+                  watched_options("adam:rate=1", "stop:horizon=4,every=1,displacement=0.1"));
   for (int i = 1; i <= 5; ++i) adapter.answer(toy_images(i));
   EXPECT_TRUE(adapter.stopped());
   const at::Tensor before = parameters_of(adapter);
@@ -64,12 +68,9 @@ TEST(Adapter, StopsAdaptingWhenTheGuardSaysSo) {
 TEST(Adapter, ChangesNoNumberWhenTheGuardOnlyWarns) {
   for (const std::string norm : {"batch", "source", "running", "adaptive", "blend:weight=0.3"}) {
     auto watched_model = toy_model(), plain_model = toy_model();
-    MethodOptions options = toy_options("all");
-    options.optimizer = "adam:rate=0.1";
-    options.norm = norm;
-    Adapter plain(*plain_model, options);
-    options.guard = "warn:horizon=4,every=1";
-    Adapter watched(*watched_model, options);
+    Adapter plain(*plain_model, watched_options("adam:rate=0.1", "off", norm));
+    Adapter watched(*watched_model,
+                    watched_options("adam:rate=0.1", "warn:horizon=4,every=1", norm));
     bool collapsed = false, asked = false;
     for (int i = 1; i <= 10; ++i) {
       const Answer answer = watched.answer(toy_images(i));
@@ -87,11 +88,8 @@ TEST(Adapter, ChangesNoNumberWhenTheGuardOnlyWarns) {
 TEST(Adapter, NearItsSourceIsAsItsSourceInEveryNormMode) {
   for (const std::string norm : {"batch", "source", "running", "adaptive", "blend:weight=0.3"}) {
     auto model = toy_model();
-    MethodOptions options = toy_options("all");
-    options.optimizer = "adam:rate=1e-6";
-    options.norm = norm;
-    options.guard = "warn:horizon=4,every=1,displacement=1e-9";
-    Adapter adapter(*model, options);
+    Adapter adapter(*model, watched_options("adam:rate=1e-6",
+                                            "warn:horizon=4,every=1,displacement=1e-9", norm));
     double sum = 0;
     for (int i = 1; i <= 20; ++i) {
       const Answer answer = adapter.answer(toy_images(i));

@@ -7,28 +7,13 @@
 #include <numeric>
 
 #include "gala/base/error.h"
-#include "gala/base/random.h"
 #include "gala/step/health.h"
+#include "tests/step/guard_batches.h"
 
 namespace gala {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-/// Answers drawn evenly from `classes`, each with the given entropy.
-BatchHealth even_batch(Random& random, int size, int classes, double entropy = 1.0) {
-  BatchHealth batch;
-  for (int i = 0; i < size; ++i) {
-    batch.predictions.push_back(static_cast<std::int64_t>(random.below(classes)));
-  }
-  batch.entropy_sum = entropy * size;
-  return batch;
-}
-
-BatchHealth constant_batch(int size, std::int64_t prediction, double entropy = 1.0) {
-  return {.predictions = std::vector<std::int64_t>(size, prediction),
-          .entropy_sum = entropy * size};
-}
 
 std::string message_of(const std::string& text) {
   try {
@@ -224,15 +209,6 @@ TEST(Guard, CountsTheNewestAnswersWhateverTheBatchSize) {
   }
 }
 
-TEST(Guard, KeepsTheFirstHorizonAsReference) {
-  Guard guard("warn:horizon=4,every=1", 2);
-  guard.observe({.predictions = {0, 0, 1, 1}});
-  for (int i = 0; i < 5; ++i) {
-    guard.observe({.predictions = {0, 0, 0, 0}});
-    EXPECT_NEAR(guard.judge(0).drift, 0.5, 1e-15);
-  }
-}
-
 TEST(Guard, ReportsTheLargestUpdateAndTheRefusedStepsSinceTheLastJudgement) {
   Guard guard("warn:horizon=1,every=3", 2);
   for (const double norm : {0.1, 0.7, 0.2}) {
@@ -314,68 +290,6 @@ TEST(Guard, CountsOnlyAnswersThatAreFinite) {
   EXPECT_TRUE(guard.observe({.predictions = {0, kNoClass, 1}, .broken = 1}));
   EXPECT_EQ(guard.judge(0).histogram, (std::vector<std::int64_t>{2, 2}));
   EXPECT_FALSE(guard.judge(0).collapsed);
-}
-
-TEST(Guard, ForgetsTheRecentAnswersOrEverything) {
-  Guard guard("warn:horizon=4,every=1,diversity=0.6", 2);
-  guard.observe({.predictions = {0, 0, 1, 1}});
-  guard.forget(/*all=*/false);
-  EXPECT_FALSE(guard.observe({.predictions = {0, 0, 0}}));
-  EXPECT_TRUE(guard.observe({.predictions = {0}}));
-  const HealthEvent event = guard.judge(0);
-  EXPECT_EQ(event.histogram, (std::vector<std::int64_t>{4, 0}));
-  EXPECT_EQ(event.batch, 3);
-  EXPECT_TRUE(event.collapsed);  // one class, where the reference has two
-  guard.forget(/*all=*/true);
-  EXPECT_TRUE(guard.observe({.predictions = {0, 0, 0, 0}}));
-  EXPECT_FALSE(guard.judge(0).collapsed);  // the reference is one class now
-  EXPECT_EQ(guard.judge(0).batch, 1);
-}
-
-TEST(Guard, GoesOnFromASavedState) {
-  for (const int before : {0, 1, 3, 17}) {
-    Guard straight("warn:horizon=50,every=2", 4), first("warn:horizon=50,every=2", 4);
-    Random random(7, "guard");
-    std::vector<BatchHealth> stream;
-    for (int i = 0; i < 40; ++i) {
-      stream.push_back(even_batch(random, 13, 4, random.uniform()));
-      stream.back().update_norm = random.uniform();
-      stream.back().refused = static_cast<std::int64_t>(random.below(2));
-      stream.back().steps = 1;
-      stream.back().not_finite = static_cast<std::int64_t>(random.below(2));
-      stream.back().lost = random.below(4) == 0;
-    }
-    for (int i = 0; i < before; ++i) {
-      EXPECT_EQ(straight.observe(stream[i]), first.observe(stream[i]));
-      straight.compare(i, 20);
-      first.compare(i, 20);
-    }
-    Guard second("warn:horizon=50,every=2", 4);
-    second.observe({.predictions = {3, 3}, .entropy_sum = 9});
-    second.compare(7, 40);
-    second.load(nlohmann::json::parse(first.save().dump()));
-    for (std::size_t i = before; i < stream.size(); ++i) {
-      const bool due = straight.observe(stream[i]);
-      ASSERT_EQ(second.observe(stream[i]), due);
-      if (!due) continue;
-      const double displacement = random.uniform(0.0, 0.4);
-      ASSERT_EQ(second.asks_source(displacement), straight.asks_source(displacement));
-      EXPECT_EQ(second.judge(displacement).to_json(), straight.judge(displacement).to_json());
-    }
-  }
-}
-
-TEST(Guard, RefusesAStateOfAnotherNumberOfClasses) {
-  for (const int answers : {2, 8}) {  // before and after the reference is there
-    Guard saved("warn:horizon=4", 5);
-    saved.observe(constant_batch(answers, 4));
-    Guard smaller("warn:horizon=4", 3);
-    EXPECT_THROW(smaller.load(saved.save()), Error) << answers;
-  }
-  Guard saved("warn:horizon=4", 3);
-  saved.observe(constant_batch(8, 2));
-  Guard larger("warn:horizon=4", 5);
-  EXPECT_THROW(larger.load(saved.save()), Error);
 }
 
 TEST(Guard, NeverJudgesWhenOff) {
