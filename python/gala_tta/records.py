@@ -74,7 +74,7 @@ def _pandas() -> Any:
         import pandas
     except ModuleNotFoundError:
         raise ImportError(
-            "records are read into pandas frames: pip install pandas, or gala-tta[records]"
+            "records are read into pandas frames: pip install pandas, or '.[records]' in a checkout"
         ) from None
     return pandas
 

@@ -34,7 +34,9 @@ def altair() -> Any:
     try:
         import altair as module
     except ModuleNotFoundError:
-        raise ImportError("figures are Altair's: pip install altair, or gala-tta[plots]") from None
+        raise ImportError(
+            "figures are Altair's: pip install altair pandas, or '.[plots]' in a checkout"
+        ) from None
     return module
 
 
