@@ -12,7 +12,7 @@
 namespace gala {
 namespace {
 
-constexpr int kVersion = 6;
+constexpr int kVersion = 7;
 
 const at::Tensor& tensor_of(const State& state, const std::string& name, at::IntArrayRef sizes) {
   const auto found = state.tensors.find(name);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "gala/base/error.h"
@@ -50,7 +51,7 @@ nlohmann::ordered_json HealthEvent::to_json() const {
 }
 
 Guard::Guard(std::string_view text, std::int64_t classes)
-    : histogram_(static_cast<std::size_t>(classes), 0) {
+    : histogram_(static_cast<std::size_t>(classes), 0), theirs_(histogram_) {
   const Spec spec = Spec::parse(text);
   if (!parse_value(spec.name, action_)) {
     const auto names = enum_names(GuardAction{});
@@ -117,27 +118,57 @@ void Guard::take_in(const BatchHealth& batch) {
   }
 }
 
-bool Guard::asks_source(double displacement) const {
-  return is_far(displacement) || std::has_single_bit(static_cast<std::uint64_t>(judged_ + 1));
+/// One class is the least there can be, so shares are taken of what lies above it: otherwise two classes could
+/// never become few.
+bool Guard::is_narrow() const {
+  if (!reference_ || seen_ < options_.horizon) return false;
+  return effective_number(shares_of(histogram_, seen_)) - 1 <
+         options_.diversity * (reference_->effective_classes - 1);
 }
 
-void Guard::compare(std::int64_t agreed, std::int64_t images) {
-  if (images == 0) return;
-  compared_.push_back({agreed, images});
+bool Guard::asks_source(double displacement) const {
+  return is_far(displacement) || is_narrow() ||
+         std::has_single_bit(static_cast<std::uint64_t>(judged_ + 1));
+}
+
+void Guard::compare(const std::vector<std::int64_t>& ours,
+                    const std::vector<std::int64_t>& theirs) {
+  Comparison here;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i] == kNoClass) continue;
+    here.ours.push_back(ours[i]);
+    here.agreed += ours[i] == theirs[i];
+  }
+  if (here.ours.empty()) return;
+  if (!is_narrow()) {
+    for (const std::int64_t each : theirs) {
+      if (each != kNoClass) ++theirs_.at(each);
+    }
+  }
+  compared_.push_back(std::move(here));
   std::int64_t all = 0;
-  for (const Comparison& each : compared_) all += each.images;
-  while (all - compared_.front().images >= std::min(kCompared, options_.horizon)) {
-    all -= compared_.front().images;
+  for (const Comparison& each : compared_) all += std::ssize(each.ours);
+  while (all - std::ssize(compared_.front().ours) >= std::min(kCompared, options_.horizon)) {
+    all -= std::ssize(compared_.front().ours);
     compared_.pop_front();
   }
 }
 
 std::optional<double> Guard::agreement() const {
+  const auto horizon = static_cast<double>(options_.horizon);
+  const auto asked = static_cast<double>(std::reduce(theirs_.begin(), theirs_.end()));
+  const double even = horizon / static_cast<double>(theirs_.size());
   std::int64_t agreed = 0, all = 0;
-  for (const Comparison& each : compared_) agreed += each.agreed, all += each.images;
+  double chance = 0;
+  for (const Comparison& each : compared_) {
+    agreed += each.agreed;
+    all += std::ssize(each.ours);
+    for (const std::int64_t answer : each.ours) {
+      chance += (static_cast<double>(theirs_[answer]) + even) / (asked + horizon);
+    }
+  }
   if (all < std::min(kCompared, options_.horizon)) return std::nullopt;
-  const double classes = reference_ ? reference_->effective_classes : std::ssize(histogram_);
-  const double chance = 1 / std::max(classes, 2.0);
+  chance = std::min(chance / static_cast<double>(all), 0.5);
   return (static_cast<double>(agreed) / static_cast<double>(all) - chance) / (1 - chance);
 }
 
@@ -161,16 +192,12 @@ HealthEvent Guard::judge(double displacement, bool exact) {
   }
   // An alarm may come before there are answers enough.
   const bool enough = reference_ && seen_ >= options_.horizon;
-  // One class is the least there can be, so shares are taken of what lies above it: otherwise two
-  // classes could never collapse.
-  if (enough &&
-      event.effective_classes - 1 < options_.diversity * (reference_->effective_classes - 1)) {
-    event.reasons.push_back("diversity");
-  }
+  const bool narrow = is_narrow();
   if (asks_source(displacement)) event.agreement = agreement();
-  const bool strangers = event.agreement && *event.agreement < kAgreement;
+  const bool strangers = event.agreement && *event.agreement < (narrow ? kFollows : kAgreement);
   if (strangers || std::isnan(displacement)) event.reasons.push_back("disagreement");
   event.collapsed = !event.reasons.empty();
+  if (narrow) event.reasons.push_back("diversity");
   if (is_far(displacement)) event.reasons.push_back("displacement");
   if (enough && event.entropy < options_.entropy * reference_->entropy) {
     event.reasons.push_back("entropy");
@@ -197,6 +224,7 @@ void Guard::forget(bool all) {
   alarmed_ = false;
   compared_.clear();
   if (!all) return;
+  std::fill(theirs_.begin(), theirs_.end(), 0);
   batches_ = 0;
   judged_ = 0;
   reference_.reset();
@@ -217,8 +245,9 @@ nlohmann::json Guard::save() const {
                     {"lost", lost_},
                     {"alarmed", alarmed_}};
   for (const Comparison& each : compared_) {
-    state["compared"].push_back({each.agreed, each.images});
+    state["compared"].push_back({{"ours", each.ours}, {"agreed", each.agreed}});
   }
+  state["theirs"] = theirs_;
   if (reference_) {
     state["reference"] = {{"shares", reference_->shares},
                           {"effective_classes", reference_->effective_classes},
@@ -251,8 +280,13 @@ void Guard::load(const nlohmann::json& state) {
   }
   entropy_sum_ = state.at("entropy_sum");  // not the sum anew: its rounding must not change
   for (const auto& each : state.value("compared", nlohmann::json::array())) {
-    compared_.push_back({each.at(0), each.at(1)});
+    compared_.push_back({each.at("ours"), each.at("agreed")});
+    for (const std::int64_t answer : compared_.back().ours) {
+      require_classes(answer >= 0 && answer < std::ssize(theirs_));
+    }
   }
+  theirs_ = state.at("theirs").get<std::vector<std::int64_t>>();
+  require_classes(theirs_.size() == histogram_.size());
   if (state.contains("reference")) {
     const auto& reference = state["reference"];
     reference_ = Reference{reference.at("shares"), reference.at("effective_classes"),

@@ -41,8 +41,8 @@ struct GuardOptions {
     option("horizon", &GuardOptions::horizon, "newest answers that are judged together");
     option("every", &GuardOptions::every, "batches between two judgements");
     option("diversity", &GuardOptions::diversity,
-           "collapse when the classes in use, beyond one, fall below this share of the first "
-           "horizon's");
+           "where the classes in use, beyond one, fall below this share of the first horizon's, every "
+           "judgement asks the source's parameters, too");
     option("entropy", &GuardOptions::entropy,
            "warning sign when the mean entropy falls below this share of the first horizon's");
     option("displacement", &GuardOptions::displacement,
@@ -56,8 +56,8 @@ struct GuardOptions {
 struct HealthEvent {
   std::int64_t batch = 0;
   bool collapsed = false;
-  /// "not finite" (answers), "lost" (parameters), "refused" (several steps in a row), "diversity",
-  /// "disagreement" (with the source's parameters); signs alone are "displacement" and "entropy"
+  /// "not finite" (answers), "lost" (parameters), "refused" (several steps in a row), "disagreement" (with the
+  /// source's parameters); signs alone are "diversity", "displacement" and "entropy"
   std::vector<std::string> reasons;
   std::vector<std::int64_t> histogram;  ///< answers by class over the horizon
   double effective_classes = 0;         ///< exp of the histogram's entropy
@@ -78,15 +78,17 @@ struct HealthEvent {
 
 /// Tells collapse from health without labels, from the histogram and entropy of recent answers and
 /// from what the source's parameters answer. The first `horizon` answers are the reference: they are nearly
-/// the source model's. On a stream sorted by class the histogram narrows for honest reasons; raise `horizon` or
-/// lower `diversity` there.
+/// the source model's.
 ///
-/// A collapse can keep all classes in use (SHOT's diversity term does that), or be over before the reference is there.
-/// Then nothing tells it from the answers alone, but the source's parameters do: they answer otherwise. They are asked
-/// at the first judgement, the second, the fourth and so on, and at each where |θ - θ_source| / |θ_source| exceeds
-/// `displacement`. That is no collapse by itself: with a rate that never falls parameters go ever farther, on healthy
-/// streams too. It is one where, of the newest kCompared images or more, the share p of answers that are the same is,
-/// beyond the chance c of one in the classes in use at the reference, (p - c) / (1 - c) < kAgreement.
+/// The answers alone do not tell a collapse. Few classes in use may be what the stream shows, as where neighbours are
+/// alike; parameters that are far from the source may be right, since with a rate that never falls they go ever farther; and a
+/// collapse can keep all classes in use (SHOT's diversity term does that), or be over before the reference is there. But
+/// the source's parameters do: after a collapse they answer otherwise. They are asked at the first judgement, the second,
+/// the fourth and so on, and at each where few classes are in use (`diversity`) or |θ - θ_source| / |θ_source| exceeds
+/// `displacement`. It is a collapse where, of the newest kCompared images or more, the share p of answers that are the
+/// same is, beyond the chance c, (p - c) / (1 - c) < kAgreement, or kFollows where few classes are in use. c is what answers
+/// that know nothing of the images would have in common with the source's, by how often those were of each class so far
+/// (and a horizon of even ones), at judgements with many classes in use.
 ///
 /// Answers that are not finite where the source model's are, an update that leaves nothing of the
 /// source (before parameters can overflow), and kRefusedInARow refused steps in a row are a collapse at
@@ -97,6 +99,7 @@ class Guard {
   static constexpr std::int64_t kRefusedInARow = 3;
   static constexpr std::int64_t kCompared = 32;  ///< or the horizon, where that is less
   static constexpr double kAgreement = 0.5;
+  static constexpr double kFollows = 0.25;
 
   /// `text` is "off", "warn", "stop", "rollback:to=healthy", ... with the options above.
   Guard(std::string_view text, std::int64_t classes);
@@ -110,8 +113,8 @@ class Guard {
   bool is_far(double displacement) const { return !(displacement <= options_.displacement); }
   /// True where the judgement that is due, by this relative displacement, needs the source's answers.
   bool asks_source(double displacement) const;
-  /// Takes in how many of these images the source's parameters answer as those at hand do.
-  void compare(std::int64_t agreed, std::int64_t images);
+  /// Takes in what the parameters at hand answer to some images, and what the source's do; kNoClass is no answer.
+  void compare(const std::vector<std::int64_t>& ours, const std::vector<std::int64_t>& theirs);
   /// Judges the recent answers, given the relative displacement or a bound on it.
   HealthEvent judge(double displacement, bool exact = true);
 
@@ -132,10 +135,12 @@ class Guard {
   };
 
   struct Comparison {
-    std::int64_t agreed, images;
+    std::vector<std::int64_t> ours;
+    std::int64_t agreed = 0;
   };
 
   bool raises_alarm(const BatchHealth& batch);
+  bool is_narrow() const;
   std::optional<double> agreement() const;
   void take_in(const BatchHealth& batch);
 
@@ -154,6 +159,7 @@ class Guard {
   bool lost_ = false;
   bool alarmed_ = false;             ///< the newest batch was an alarm
   std::deque<Comparison> compared_;  ///< the newest
+  std::vector<std::int64_t> theirs_;  ///< answers by class of the source's parameters, where ours were not narrow
   std::optional<Reference> reference_;
 };
 

@@ -124,7 +124,7 @@ class Watch:
         small or of one class; by the source's, which do not know this weather.
         """
         ours = look_at_rows(seen.logits).predictions
-        answered, agreed = sum(each >= 0 for each in ours), 0
+        answered, agreed, nearest = sum(each >= 0 for each in ours), -1, list(ours)
         witnesses = ["present"]
         if len(self._norms) > 0 and self._norms.mode.name != "source":
             witnesses += [name for name in ("batch", "source") if name != self._norms.mode.name]
@@ -133,8 +133,9 @@ class Watch:
                 break
             theirs = look_at_rows(self.ask_source(seen.images, witness)).predictions
             equal = sum(a == b and a >= 0 for a, b in zip(ours, theirs, strict=True))
-            agreed = max(agreed, equal)
-        self.guard.compare(agreed, answered)
+            if equal > agreed:
+                agreed, nearest = equal, theirs
+        self.guard.compare(ours, nearest)
 
     @torch.no_grad()
     def ask_source(self, images: Tensor, statistics: str = "source") -> Tensor:

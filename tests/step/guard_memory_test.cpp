@@ -28,10 +28,10 @@ TEST(Guard, ForgetsTheRecentAnswersOrEverything) {
   const HealthEvent event = guard.judge(0);
   EXPECT_EQ(event.histogram, (std::vector<std::int64_t>{4, 0}));
   EXPECT_EQ(event.batch, 3);
-  EXPECT_TRUE(event.collapsed);  // one class, where the reference has two
+  EXPECT_EQ(event.reasons, std::vector<std::string>{"diversity"});  // the reference has two
   guard.forget(/*all=*/true);
   EXPECT_TRUE(guard.observe({.predictions = {0, 0, 0, 0}}));
-  EXPECT_FALSE(guard.judge(0).collapsed);  // the reference is one class now
+  EXPECT_TRUE(guard.judge(0).reasons.empty());  // the reference is one class now
   EXPECT_EQ(guard.judge(0).batch, 1);
 }
 
@@ -50,12 +50,12 @@ TEST(Guard, GoesOnFromASavedState) {
     }
     for (int i = 0; i < before; ++i) {
       EXPECT_EQ(straight.observe(stream[i]), first.observe(stream[i]));
-      straight.compare(i, 20);
-      first.compare(i, 20);
+      compare(straight, i, 20, 4);
+      compare(first, i, 20, 4);
     }
     Guard second("warn:horizon=50,every=2", 4);
     second.observe({.predictions = {3, 3}, .entropy_sum = 9});
-    second.compare(7, 40);
+    compare(second, 7, 40, 4);
     second.load(nlohmann::json::parse(first.save().dump()));
     for (std::size_t i = before; i < stream.size(); ++i) {
       const bool due = straight.observe(stream[i]);

@@ -45,19 +45,52 @@ TEST(Guard, LeavesAHealthyStreamAlone) {
   EXPECT_EQ(judgements, 24);  // batches 8, 12, ..., 100: the first horizon is full after batch 7
 }
 
-TEST(Guard, FindsOneClassAnswers) {
+TEST(Guard, AsksTheSourceWhereFewClassesAreInUse) {
   Guard guard("stop:horizon=64,every=1", 4);
   Random random(2, "guard");
   for (int i = 0; i < 8; ++i) guard.observe(even_batch(random, 16, 4));
-  EXPECT_FALSE(guard.judge(0).collapsed);
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(guard.judge(0).collapsed);
+  EXPECT_FALSE(guard.asks_source(0)) << "the fifth judgement, near the source";
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(guard.observe(constant_batch(16, 2)));
-  const HealthEvent event = guard.judge(0);
-  EXPECT_TRUE(event.collapsed);
+  ASSERT_TRUE(guard.asks_source(0));
+  HealthEvent event = guard.judge(0);
+  EXPECT_FALSE(event.collapsed) << "nobody has answered yet";
   EXPECT_EQ(event.reasons, std::vector<std::string>{"diversity"});
   EXPECT_EQ(event.histogram, (std::vector<std::int64_t>{0, 0, 64, 0}));
   EXPECT_DOUBLE_EQ(event.effective_classes, 1.0);
+  const std::vector<std::int64_t> ours(60, 2);
+  std::vector<std::int64_t> theirs = ours;
+  std::fill(theirs.begin() + 27, theirs.end(), 1);
+  guard.compare(ours, theirs);  // a stream of class 2, in which the source sees it half the time
+  event = guard.judge(0);
+  EXPECT_NEAR(event.agreement.value(), (27.0 / 60 - 0.25) / 0.75, 1e-12);
+  EXPECT_FALSE(event.collapsed);
+  EXPECT_EQ(event.action, "none");
+  guard.compare(ours, compared(0, 60, 4).theirs);  // it sees all four
+  event = guard.judge(0);
+  EXPECT_NEAR(event.agreement.value(), 0, 1e-12);
+  EXPECT_TRUE(event.collapsed);
+  EXPECT_EQ(event.reasons, (std::vector<std::string>{"disagreement", "diversity"}));
   EXPECT_EQ(event.action, "stop");
   EXPECT_EQ(event.to_json().at("event"), "collapse");
+}
+
+/// What knows nothing of the images has this in common with a source that often says the same.
+TEST(Guard, TakesChanceFromWhatTheSourceSays) {
+  Guard guard("warn:horizon=100,every=1", 4);
+  guard.observe({.predictions = std::vector<std::int64_t>(100, 0)});
+  std::vector<std::int64_t> theirs(100, 0);
+  for (int i = 0; i < 60; ++i) theirs[i] = 3;
+  guard.compare(std::vector<std::int64_t>(100, 3), theirs);
+  // Of a hundred answers of the source's, and a hundred even ones, 60 + 25 are of class 3.
+  EXPECT_NEAR(guard.judge(1).agreement.value(), (0.6 - 0.425) / (1 - 0.425), 1e-12);
+  std::fill(theirs.begin(), theirs.end(), 3);
+  for (int i = 0; i < 9; ++i) guard.compare(theirs, theirs);
+  EXPECT_NEAR(guard.judge(1).agreement.value(), 1, 1e-12);
+  std::fill(theirs.begin() + 70, theirs.end(), 0);
+  guard.compare(std::vector<std::int64_t>(100, 3), theirs);
+  // Chance is a half at most.
+  EXPECT_NEAR(guard.judge(1).agreement.value(), (0.7 - 0.5) / 0.5, 1e-12);
 }
 
 TEST(Guard, MeasuresDiversityAndDriftByTheirFormulas) {
@@ -68,7 +101,7 @@ TEST(Guard, MeasuresDiversityAndDriftByTheirFormulas) {
   const HealthEvent event = guard.judge(0);
   const double entropy = -(0.75 * std::log(0.75) + 0.25 * std::log(0.25));
   EXPECT_NEAR(event.effective_classes, std::exp(entropy), 1e-12);  // 1.755 of 4, below 0.7
-  EXPECT_TRUE(event.collapsed);
+  EXPECT_EQ(event.reasons, std::vector<std::string>{"diversity"});
   EXPECT_NEAR(event.drift, 0.5, 1e-12);  // (0.5 + 0 + 0.25 + 0.25) / 2
   EXPECT_DOUBLE_EQ(event.entropy, 0.5);
 }
@@ -78,7 +111,7 @@ TEST(Guard, FindsParametersThatWentFarAndAnswerOtherwise) {
   Random random(3, "guard");
   guard.observe(even_batch(random, 10, 3));
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(guard.judge(0.25).collapsed);
-  guard.compare(/*agreed=*/3, /*images=*/10);
+  compare(guard, /*agreed=*/3, /*images=*/9, /*classes=*/3);
   EXPECT_FALSE(guard.asks_source(0.25));
   EXPECT_FALSE(guard.judge(0.25).collapsed) << "near: what the source said before does not count";
   for (int i = 0; i < 4; ++i) guard.judge(0);
@@ -91,7 +124,7 @@ TEST(Guard, FindsParametersThatWentFarAndAnswerOtherwise) {
   EXPECT_EQ(event.to_json().at("agreement"), event.agreement.value());
   EXPECT_EQ(event.action, "rollback to healthy");
   EXPECT_TRUE(guard.asks_source(kNan));
-  guard.compare(10, 10);
+  compare(guard, 9, 9, 3);
   EXPECT_TRUE(guard.judge(kNan).collapsed);
   EXPECT_EQ(Guard("rollback", 3).options().to, RollbackTarget::kSource);
 }
@@ -103,7 +136,7 @@ TEST(Guard, TakesDistanceAloneAsASign) {
   for (int batch = 1; batch <= 20000; ++batch) {
     if (!guard.observe(even_batch(random, 16, 4))) continue;
     const double displacement = 1e-4 * batch;  // ever farther
-    if (guard.asks_source(displacement)) guard.compare(/*agreed=*/14, /*images=*/16);
+    if (guard.asks_source(displacement)) compare(guard, /*agreed=*/14, /*images=*/16, 4);
     const HealthEvent event = guard.judge(displacement);
     ASSERT_FALSE(event.collapsed) << batch;
     ASSERT_EQ(event.reasons.size(), displacement > 0.2 ? 1U : 0U) << batch;
@@ -120,7 +153,7 @@ TEST(Guard, AsksTheSourceAtOnceAndThenEverMoreRarely) {
     ASSERT_TRUE(guard.observe(constant_batch(32, 1)));
     if (guard.asks_source(0.01)) {
       asked.push_back(judgement);
-      guard.compare(/*agreed=*/10, /*images=*/32);
+      compare(guard, /*agreed=*/10, /*images=*/32, 4);
     }
     const HealthEvent event = guard.judge(0.01);
     EXPECT_EQ(event.collapsed, !asked.empty() && asked.back() == judgement) << judgement;
@@ -136,16 +169,16 @@ TEST(Guard, JudgesAgreementByTheNewestImagesBeyondChance) {
   Guard guard("warn:horizon=60,every=1", 5);
   for (int i = 0; i < 12; ++i) guard.observe({.predictions = {0, 1, 2, 3, 4}});
   EXPECT_FALSE(guard.judge(0.5).agreement) << "nobody asked the source yet";
-  guard.compare(20, 20);
+  compare(guard, 20, 20, 5);
   EXPECT_FALSE(guard.judge(0.5).agreement) << "too few images";
-  guard.compare(12, 20);
+  compare(guard, 12, 20, 5);
   // (32/40 - 1/5) / (1 - 1/5)
   EXPECT_NEAR(guard.judge(0.5).agreement.value(), 0.75, 1e-12);
-  guard.compare(13, 20);  // the first 20 are forgotten: (25/40 - 1/5) / (1 - 1/5)
+  compare(guard, 13, 20, 5);  // the first 20 are forgotten: (25/40 - 1/5) / (1 - 1/5)
   HealthEvent event = guard.judge(0.5);
   EXPECT_NEAR(event.agreement.value(), 0.53125, 1e-12);
   EXPECT_FALSE(event.collapsed);
-  guard.compare(23, 40);  // by themselves enough: (23/40 - 1/5) / (1 - 1/5)
+  compare(guard, 23, 40, 5);  // by themselves enough: (23/40 - 1/5) / (1 - 1/5)
   event = guard.judge(0.5);
   EXPECT_NEAR(event.agreement.value(), 0.46875, 1e-12);
   EXPECT_TRUE(event.collapsed);
