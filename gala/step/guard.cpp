@@ -194,7 +194,8 @@ HealthEvent Guard::judge(double displacement, bool exact) {
   const bool enough = reference_ && seen_ >= options_.horizon;
   const bool narrow = is_narrow();
   if (asks_source(displacement)) event.agreement = agreement();
-  const bool strangers = event.agreement && *event.agreement < (narrow ? kFollows : kAgreement);
+  const double least = is_far(displacement) && !narrow ? kAgreementAfar : kAgreement;
+  const bool strangers = event.agreement && *event.agreement < least;
   if (strangers || std::isnan(displacement)) event.reasons.push_back("disagreement");
   event.collapsed = !event.reasons.empty();
   if (narrow) event.reasons.push_back("diversity");

@@ -86,9 +86,10 @@ struct HealthEvent {
 /// the source's parameters do: after a collapse they answer otherwise. They are asked at the first judgement, the second,
 /// the fourth and so on, and at each where few classes are in use (`diversity`) or |θ - θ_source| / |θ_source| exceeds
 /// `displacement`. It is a collapse where, of the newest kCompared images or more, the share p of answers that are the
-/// same is, beyond the chance c, (p - c) / (1 - c) < kAgreement, or kFollows where few classes are in use. c is what answers
-/// that know nothing of the images would have in common with the source's, by how often those were of each class so far
-/// (and a horizon of even ones), at judgements with many classes in use.
+/// same is, beyond the chance c, (p - c) / (1 - c) < kAgreement; far from the source, where many classes are in use, it is
+/// kAgreementAfar already. c is what answers that know nothing of the images would have in common with the source's, by how often
+/// those were of each class so far (and a horizon of even ones), at judgements with many classes in use. The source is a poor
+/// witness under strong corruptions: that two models disagree in three answers of four says little of either.
 ///
 /// Answers that are not finite where the source model's are, an update that leaves nothing of the
 /// source (before parameters can overflow), and kRefusedInARow refused steps in a row are a collapse at
@@ -98,8 +99,7 @@ class Guard {
  public:
   static constexpr std::int64_t kRefusedInARow = 3;
   static constexpr std::int64_t kCompared = 32;  ///< or the horizon, where that is less
-  static constexpr double kAgreement = 0.5;
-  static constexpr double kFollows = 0.25;
+  static constexpr double kAgreement = 0.25, kAgreementAfar = 0.5;
 
   /// `text` is "off", "warn", "stop", "rollback:to=healthy", ... with the options above.
   Guard(std::string_view text, std::int64_t classes);

@@ -117,13 +117,20 @@ def test_a_gradient_that_is_not_finite_is_refused() -> None:
     assert not values.any()
 
 
-def test_the_guard_calls_a_single_class_a_collapse() -> None:
+def test_the_guard_calls_a_single_class_a_collapse_where_the_source_sees_others() -> None:
     guard = _core.Guard("warn:horizon=20,every=1", 4)
     healthy = torch.eye(4).repeat(5, 1) * 9
     narrow = torch.eye(4)[:1].repeat(20, 1) * 9
     assert guard.observe(_core.look_at(healthy.data_ptr(), 20, 4))
     assert not guard.judge(0.0, True).collapsed
-    guard.observe(_core.look_at(narrow.data_ptr(), 20, 4))
-    event = guard.judge(0.0, True)
-    assert event.collapsed
-    assert event.reasons == ["diversity"]
+    answers = _core.look_at(narrow.data_ptr(), 20, 4)
+    guard.observe(answers)
+    assert guard.asks_source(0.0)
+    for theirs, reasons in (
+        (answers.predictions, ["diversity"]),
+        ([0, 1, 2, 3] * 5, ["disagreement", "diversity"]),
+    ):
+        guard.compare(answers.predictions, theirs)
+        event = guard.judge(0.0, True)
+        assert event.reasons == reasons
+        assert event.collapsed == (len(reasons) == 2)

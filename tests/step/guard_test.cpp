@@ -111,7 +111,7 @@ TEST(Guard, FindsParametersThatWentFarAndAnswerOtherwise) {
   Random random(3, "guard");
   guard.observe(even_batch(random, 10, 3));
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(guard.judge(0.25).collapsed);
-  compare(guard, /*agreed=*/3, /*images=*/9, /*classes=*/3);
+  compare(guard, /*agreed=*/4, /*images=*/12, /*classes=*/3);
   EXPECT_FALSE(guard.asks_source(0.25));
   EXPECT_FALSE(guard.judge(0.25).collapsed) << "near: what the source said before does not count";
   for (int i = 0; i < 4; ++i) guard.judge(0);
@@ -124,9 +124,20 @@ TEST(Guard, FindsParametersThatWentFarAndAnswerOtherwise) {
   EXPECT_EQ(event.to_json().at("agreement"), event.agreement.value());
   EXPECT_EQ(event.action, "rollback to healthy");
   EXPECT_TRUE(guard.asks_source(kNan));
-  compare(guard, 9, 9, 3);
+  compare(guard, 12, 12, 3);
   EXPECT_TRUE(guard.judge(kNan).collapsed);
   EXPECT_EQ(Guard("rollback", 3).options().to, RollbackTarget::kSource);
+}
+
+TEST(Guard, BelievesThoseWhoDifferLongerNearTheSourceThanAfar) {
+  Guard guard("warn:horizon=40,every=1", 4);
+  Random random(8, "guard");
+  guard.observe(even_batch(random, 40, 4));
+  compare(guard, 22, 40, 4);  // (22/40 - 1/4) / (3/4) = 0.4
+  EXPECT_FALSE(guard.judge(0.2).collapsed);
+  EXPECT_EQ(guard.judge(0.3).reasons, (std::vector<std::string>{"disagreement", "displacement"}));
+  guard.observe(constant_batch(40, 0));
+  EXPECT_EQ(guard.judge(0.3).reasons, (std::vector<std::string>{"diversity", "displacement"}));
 }
 
 TEST(Guard, TakesDistanceAloneAsASign) {
