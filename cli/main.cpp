@@ -49,7 +49,7 @@ std::terminate_handler end_without_words = nullptr;
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::exception& error) {
-    if (gala::is_of_the_gpu(error)) {
+    if (gala::is_of_the_gpu(error) || gala::is_of_a_full_device(error)) {
       // Another thread that comes here leaves it to the first.
       if (said.test_and_set()) std::this_thread::sleep_for(std::chrono::seconds(10));
       print_error(gala::in_words(error));
