@@ -123,6 +123,25 @@ TEST(PlanTable, BoldIsTheBestForALossWhereMethodsComeWithSeveral) {
   EXPECT_EQ(bold(records, 1), (Words{"b PL", "a SHOT"}));
 }
 
+TEST(PlanTable, ItsCaptionSaysWhetherDoingNothingWasCompared) {
+  std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700)};
+  const auto bold = [&] {
+    const std::string caption = find(make_tables(records), "plan-mine").variants[0].caption;
+    return caption.substr(caption.find("Bold is "));
+  };
+  const std::string behind = ", and in forgetting of those that adapt.";
+  EXPECT_EQ(bold(), "Bold is the best of all.") << "nothing does nothing";
+  records.push_back(made_up({.plan = "mine", .row = "Source", .loss = ""}, 600));
+  EXPECT_EQ(bold(), "Bold is the best of all, doing nothing included" + behind);
+  records.push_back(made_up({.plan = "mine", .row = "a", .trial = 1}, 700));
+  EXPECT_EQ(bold(), "Bold is the best of all, doing nothing left out for want of trials" + behind);
+  for (const auto& [row, loss] : {std::pair{"Source", ""}, {"a", "pseudo_label"}}) {
+    records.push_back(made_up({.plan = "mine", .row = row, .loss = loss, .dataset = "VLCS"}, 800));
+  }
+  EXPECT_EQ(bold(),
+            "Bold is the best of all, doing nothing included where it has as many trials" + behind);
+}
+
 TEST(Tables, SayWhenOnlyAPartOfTheDataWasUsed) {
   std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700)};
   records[0].spec.protocol = "continual:set=cifar10,images=400";
