@@ -41,6 +41,18 @@ TEST(Tables, RowsOfAPlanWithNormModesOfTheirOwnStandTogether) {
   EXPECT_NEAR(row_of(adaptive, {"PL", "a"}).cells[0].value, 70, 1e-9);
 }
 
+/// A store that is made bit by bit has the modes of a row in different trials.
+TEST(Tables, APartlyMadePlanHasItsChoiceOfNormModes) {
+  std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700),
+                                 made_up({.plan = "mine", .row = "a", .trial = 1}, 600)};
+  records[0].spec.norm = "adaptive";
+  records[1].spec.norm = "batch";
+  const auto tables = make_tables(records);
+  const TableSet& set = find(tables, "plan-mine");
+  ASSERT_EQ(set.variants.size(), 2);
+  EXPECT_NEAR(row_of(set.variant("", "batch"), {"PL", "a"}).cells[0].value, 60, 1e-9);
+}
+
 TEST(Tables, APlansRowsStandInStoreOrderButNumbersBySize) {
   std::vector<Record> records;
   for (const char* rate : {"1e-4", "1e-3"}) {
