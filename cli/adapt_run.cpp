@@ -75,19 +75,6 @@ DataSource open_images(const AdaptFlags& flags, const Model& model) {
   return open_data(Spec::parse(flags.data), model.class_names());
 }
 
-/// Nobody who learns from images of the source is a mistake where anything adapts.
-SourceImages open_source(const AdaptFlags& flags, const Model& model) {
-  if (flags.method.source_data.empty()) return {};
-  MethodParts parts;
-  make_parts(flags.method, parts);
-  if (!parts.selector->idle() && !parts.wants_source_images()) {
-    fail<ConfigError>(
-        "nobody learns from the images of --source-data: the penalty fisher and the drift features "
-        "would");
-  }
-  return open_source_images(flags.method.source_data, model, flags.batch_size);
-}
-
 Stream open_stream(const AdaptFlags& flags, const DataSource& source) {
   const Spec spec = flags.stream.empty() ? default_stream(source) : Spec::parse(flags.stream);
   return make_stream(spec, source, static_cast<std::uint64_t>(flags.model.seed));
@@ -100,7 +87,9 @@ AdaptRun::AdaptRun(const AdaptFlags& flags)
       stream_(open_stream(flags, source_)),
       batches_(stream_.batches(flags.batch_size)),
       adapter_(*model_, flags.method,
-               {.profile = flags.profile, .source_images = open_source(flags, *model_)}),
+               {.profile = flags.profile,
+                .source_images =
+                    open_source_images(flags.method.source_data, *model_, flags.batch_size)}),
       scores_(stream_.segments.size()),
       files_(flags, source_, stream_),
       values_(model_->preprocessing()) {

@@ -39,26 +39,37 @@ void print_error(const std::string& message) {
             << '\n';
 }
 
-/// What ends the program where nothing of it can catch an exception.
-std::terminate_handler end_without_words = nullptr;
+/// What ended the program, before `end_in_words`, where nothing of it can catch an exception.
+std::terminate_handler& end_without_words() {
+  static std::terminate_handler handler = nullptr;
+  return handler;
+}
+
+/// Set by whoever says first why the program ends: one line is enough.
+std::atomic_flag& said() {
+  static std::atomic_flag flag;
+  return flag;
+}
 
 /// LibTorch gives the memory of a GPU back in destructors, and where several streams used it asks the GPU for an event
 /// there. One that is gone has none, and what a destructor throws ends the program: then with a line and an exit code, too.
 [[noreturn]] void end_in_words() {
-  static std::atomic_flag said;
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::exception& error) {
-    if (gala::is_of_the_gpu(error)) {
-      // Another thread that comes here leaves it to the first.
-      if (said.test_and_set()) std::this_thread::sleep_for(std::chrono::seconds(10));
-      print_error(gala::in_words(error));
+    if (gala::is_of_the_gpu(error) || gala::is_of_a_full_device(error)) {
+      if (said().test_and_set()) {
+        // Another thread may be at it still.
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+      } else {
+        print_error(gala::in_words(error));
+      }
       std::_Exit(1);
     }
   } catch (...) {
     // Not ours, nor LibTorch's.
   }
-  if (end_without_words) end_without_words();
+  if (end_without_words()) end_without_words()();
   std::abort();
 }
 
@@ -105,7 +116,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A full disk shall be an error that can be told, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
-  end_without_words = std::set_terminate(end_in_words);
+  end_without_words() = std::set_terminate(end_in_words);
   gala::keep_freed_memory();
   try {
     return run(argc, argv);
@@ -113,6 +124,7 @@ int main(int argc, char** argv) {
     std::cerr << stopped.what() << '\n';
     return gala::kInterruptedExit;
   } catch (const std::exception& error) {
+    said().test_and_set();
     print_error(gala::in_words(error));
     return gala::is_users_mistake(error) ? 2 : 1;
   }

@@ -62,6 +62,11 @@ void check_source(const MethodParts& parts, bool has_source_images) {
         "cifar10:path=DIR,split=train), or leave it out ({} none)",
         penalty ? "penalty" : "drift", penalty ? "penalty" : "drift");
   }
+  if (has_source_images && !parts.wants_source_images()) {
+    fail<ConfigError>(
+        "nobody learns from images of the source (source_data): the penalty fisher and the drift "
+        "features would");
+  }
   if (parts.drift && !parts.penalty && !parts.teacher) {
     fail<ConfigError>("nobody asks the drift: a penalty or a teacher would");
   }

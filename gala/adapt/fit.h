@@ -17,8 +17,8 @@ struct Fit {
 };
 
 /// Decides what adapts, introduces the selector to its layers, and says (ConfigError) what of the method does
-/// not fit together. Loss, optimizer and selector must be there. `has_source_images`: whether a penalty that wants
-/// them will get some. The model stays as it is.
+/// not fit together. Loss, optimizer and selector must be there. `has_source_images`: whether there are some for parts
+/// that learn from them. The model stays as it is.
 Fit fit(Model& model, const MethodOptions& options, const MethodParts& parts,
         bool has_source_images);
 

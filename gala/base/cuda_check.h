@@ -7,10 +7,14 @@
 
 namespace gala {
 
-/// Throws what CUDA says went wrong, and takes it away, so that the next call is not blamed for it.
+/// Throws what CUDA says went wrong, and takes it away, so that the next call is not blamed for it. A GPU
+/// whose memory is full has not failed.
 inline void check_cuda(cudaError_t error) {
   if (error != cudaSuccess) {
     cudaGetLastError();
+    if (error == cudaErrorMemoryAllocation) {
+      throw std::runtime_error("the device has not enough memory for this");
+    }
     throw std::runtime_error(std::string("the GPU failed: ") + cudaGetErrorString(error));
   }
 }

@@ -16,7 +16,9 @@ namespace gala {
 namespace {
 
 constexpr char kOutOfRange[] = "a value is missing or out of range";
-constexpr std::string_view kGpuFailed = "the GPU failed: ";  // as gala/base/cuda_check.h says it
+// As gala/base/cuda_check.h says them.
+constexpr std::string_view kGpuFailed = "the GPU failed: ";
+constexpr std::string_view kDeviceIsFull = "the device has not enough memory for this";
 constexpr std::size_t kLongestWord = 600;
 constexpr std::size_t kLongestLine = 4000;
 
@@ -43,20 +45,32 @@ bool is_torchs(const std::exception& error) {
   return std::string_view(typeid(error).name()).find("3c10") != std::string_view::npos;
 }
 
+/// What CUDA, cuBLAS and cuDNN said, known by what LibTorch puts before it; empty where it is none of theirs.
+std::string gpu_words(const std::string& text) {
+  const bool of_cudnn = text.starts_with("cuDNN error: ");
+  for (const std::string_view begin : {"CUDA error: ", "CUDA driver error: ", "cuDNN error: "}) {
+    if (!text.starts_with(begin)) continue;
+    const std::string_view said = std::string_view(text).substr(begin.size());
+    // CUDNN_STATUS_ALLOC_FAILED has in newer versions the longer name of what was asked for.
+    const bool full = said.starts_with("out of memory") ||
+                      said.find("_ALLOC_FAILED") != std::string_view::npos ||
+                      said.find("_ALLOCATION_FAILED") != std::string_view::npos;
+    if (full) return std::string(kDeviceIsFull);
+    return std::string(kGpuFailed) + in_brief(of_cudnn ? text : said);
+  }
+  return "";
+}
+
 std::string torch_words(const std::exception& error) {
   const std::string text = first_line(error.what());  // a stack trace stands below
   if (std::string_view(typeid(error).name()).find("OutOfMemory") != std::string_view::npos) {
-    return "the device has not enough memory for this";
+    return std::string(kDeviceIsFull);
   }
   if (text.find("can't allocate memory") != std::string::npos) {
     return memory_words(number_behind(text, "you tried to allocate "));
   }
-  for (const std::string_view begin : {"CUDA error: ", "CUDA driver error: "}) {
-    if (text.starts_with(begin))
-      return std::string(kGpuFailed) + in_brief(text.substr(begin.size()));
-  }
-  if (text.starts_with("cuDNN error: ")) return std::string(kGpuFailed) + in_brief(text);
-  return "LibTorch: " + in_brief(text);
+  const std::string of_gpu = gpu_words(text);
+  return of_gpu.empty() ? "LibTorch: " + in_brief(text) : of_gpu;
 }
 
 std::string json_words(const nlohmann::json::exception& error) {
@@ -136,6 +150,10 @@ std::string in_words(const std::exception& error) {
 
 bool is_of_the_gpu(const std::exception& error) {
   return in_words(error).starts_with(kGpuFailed);
+}
+
+bool is_of_a_full_device(const std::exception& error) {
+  return in_words(error) == kDeviceIsFull;
 }
 
 bool is_users_mistake(const std::exception& error) {

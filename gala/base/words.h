@@ -19,8 +19,11 @@ std::string as_utf8(const std::string& text);
 /// and for the exceptions of the standard library, of JSON and of LibTorch what they mean.
 std::string in_words(const std::exception& error);
 
-/// True for what CUDA, cuDNN or cuBLAS say of a GPU that does not go on.
+/// True for what CUDA, cuDNN or cuBLAS say of a GPU that does not go on. One whose memory is full does.
 bool is_of_the_gpu(const std::exception& error);
+
+/// True where a device has not enough memory, whoever says so.
+bool is_of_a_full_device(const std::exception& error);
 
 /// True when a file or a word of the user is the cause: ConfigError, FormatError, a path that the
 /// system refuses, JSON that is none.

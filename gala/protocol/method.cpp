@@ -46,8 +46,9 @@ Method decide_method(const RunRequest& request, const RunDefaults& defaults, Mod
   Guard(options.guard, network.classes());
   MethodParts parts;
   make_parts(options, parts);
-  const Fit found = fit(network, options, parts, !options.source_data.empty());
+  // A plan names them once for all of its rows.
   if (!parts.wants_source_images()) options.source_data.clear();
+  const Fit found = fit(network, options, parts, !options.source_data.empty());
   options.partition = found.granularity;
   options.head = found.head ? HeadRule::kAdapt : HeadRule::kFreeze;
   return method;

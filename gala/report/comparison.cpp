@@ -123,10 +123,11 @@ void add_mixtures(const std::vector<std::pair<Place, Sides>>& places, Table& tab
   }
 }
 
-/// The nearest by spelling, then those that contain the words.
+/// The nearest by spelling, then those that contain the words; to no words nothing is near.
 std::vector<std::string> near_rows(std::vector<std::string> rows, const std::string& row) {
   constexpr std::size_t kNamed = 5;
   std::vector<std::string> near;
+  if (row.empty()) return near;
   while (near.size() < kNamed) {
     std::string next = nearest(row, rows);
     if (next.empty()) break;
@@ -135,7 +136,8 @@ std::vector<std::string> near_rows(std::vector<std::string> rows, const std::str
   }
   for (const std::string& other : rows) {
     if (near.size() == kNamed) break;
-    if (plain_row(other).find(plain_row(row)) != std::string::npos) near.push_back(other);
+    // As they are spelled: what tables call the source model by has no letters of its name.
+    if (plain_name(other).find(plain_name(row)) != std::string::npos) near.push_back(other);
   }
   return near;
 }

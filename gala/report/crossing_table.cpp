@@ -58,10 +58,8 @@ Table crossing_table(const Pool& pool, const std::string& plan) {
       table.rows.push_back(std::move(row));
     }
   }
-  // Each row has a loss of its own, and is compared with the others all the same; figures have the whole table.
-  table.of_methods = true;
-  mark_best(table, blocks);
-  table.of_methods = false;
+  // Each row has a loss of its own, and is compared with the others all the same.
+  mark_best(table, blocks, /*across_losses=*/true);
   return table;
 }
 

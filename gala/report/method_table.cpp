@@ -154,7 +154,8 @@ std::vector<Row> rows_of(const Pool& pool, const Board& board,
 }
 
 /// Marks the best of the rows from `begin`; returns whether one was left out for want of trials.
-bool mark_board(Table& table, std::size_t begin, const std::vector<Measure>& measures) {
+bool mark_board(Table& table, std::size_t begin, const std::vector<Measure>& measures,
+                IdleRivals& idle) {
   bool fewer_trials = false;
   std::set<std::string> machines;
   for (std::size_t r = begin; r < table.rows.size(); ++r) {
@@ -166,12 +167,13 @@ bool mark_board(Table& table, std::size_t begin, const std::vector<Measure>& mea
     for (std::size_t r = begin; r < table.rows.size(); ++r) {
       if (measures[c].idle_competes || !table.rows[r].loss.empty()) rivals.push_back(r);
     }
-    fewer_trials = mark_column(table, c, rivals) || fewer_trials;
+    if (measures[c].idle_competes) idle.see(table, c, rivals);
+    fewer_trials = mark_column(table, c, rivals, /*across_losses=*/true) || fewer_trials;
   }
   return fewer_trials;
 }
 
-std::string caption_of(const std::vector<Measure>& measures) {
+std::string caption_of(const std::vector<Measure>& measures, const IdleRivals& idle) {
   const auto has = [&](const char* name) {
     return std::any_of(measures.begin(), measures.end(),
                        [&](const Measure& measure) { return measure.column.name == name; });
@@ -181,13 +183,13 @@ std::string caption_of(const std::vector<Measure>& measures) {
       "drop on "
       "the source after adaptation (%){}; time to answer an image, steps included; the most memory "
       "held. ± is the "
-      "sample standard deviation over trials. Bold is the best: of all, doing nothing included, "
-      "and in "
-      "forgetting, time and memory of those that adapt.",
+      "sample standard deviation over trials. Bold is the best: of all{}, and in forgetting, time "
+      "and memory of those that adapt.",
       has("Error") ? "error" : "accuracy", has("Last visit") ? ", and at the last visit" : "",
       has("Forget., same norm") ? ", from the source model with its own statistics and from that "
                                   "in the norm mode of the run"
-                                : "");
+                                : "",
+      idle.words());
 }
 
 /// What times and memory rest on.
@@ -213,13 +215,9 @@ void add_machines(const Pool& pool, Table& table) {
 
 bool compares_methods(const Pool& pool) {
   constexpr std::size_t kFewest = 3;
-  std::map<std::string, std::set<std::string>> losses;  // by method
+  const auto losses = losses_by_method(pool);
   std::set<std::string> all;
-  for (const PoolRun& run : pool.candidates()) {
-    if (run.loss.empty()) continue;
-    losses[run.row].insert(run.loss);
-    all.insert(run.loss);
-  }
+  for (const auto& [method, own] : losses) all.insert(own.begin(), own.end());
   return losses.size() >= kFewest && all.size() > 1 &&
          std::all_of(losses.begin(), losses.end(),
                      [](const auto& method) { return method.second.size() == 1; });
@@ -245,8 +243,8 @@ Table method_table(const Pool& pool, const std::string& plan) {
                   [](const PoolRun& run) { return run.labels->benchmark == "continual"; });
   const std::vector<Measure> measures = measures_of(pool, errors);
   for (const Measure& measure : measures) table.columns.push_back(measure.column);
-  table.caption = caption_of(measures);
   bool fewer_trials = false;
+  IdleRivals idle;
   for (const Board& board : boards) {
     std::vector<std::string> heads;
     for (const auto& [name, member] : parts) {
@@ -259,8 +257,9 @@ Table method_table(const Pool& pool, const std::string& plan) {
       row.border = table.rows.size() == begin;
       table.rows.push_back(std::move(row));
     }
-    fewer_trials = mark_board(table, begin, measures) || fewer_trials;
+    fewer_trials = mark_board(table, begin, measures, idle) || fewer_trials;
   }
+  table.caption = caption_of(measures, idle);
   if (boards.size() == 1) table.sorted_by = 0;
   if (fewer_trials) table.notes.emplace_back(kFewerTrials);
   add_machines(pool, table);

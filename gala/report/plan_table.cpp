@@ -69,10 +69,7 @@ bool changes_norm(const std::vector<const PoolRun*>& runs) {
 /// Whether methods come with several losses each, as in the paper: a loss is then a block of its own. Elsewhere
 /// it is part of a method.
 bool crosses_losses(const Pool& pool) {
-  std::map<std::string, std::set<std::string>> losses;  // by method
-  for (const PoolRun& run : pool.candidates()) {
-    if (!run.loss.empty()) losses[run.row].insert(run.loss);
-  }
+  const auto losses = losses_by_method(pool);
   return std::any_of(losses.begin(), losses.end(),
                      [](const auto& method) { return method.second.size() > 1; });
 }
@@ -80,19 +77,22 @@ bool crosses_losses(const Pool& pool) {
 /// Marks the best of a block, whose rows adapt, and of the group's others: doing nothing competes in the
 /// score, but not in forgetting, where it would always win. Returns whether a mean lacks trials.
 bool mark_block(Table& table, const std::vector<std::size_t>& adapting,
-                const std::vector<std::size_t>& idle) {
+                const std::vector<std::size_t>& idle, IdleRivals& rivals) {
   std::vector<std::size_t> all = idle;
   all.insert(all.end(), adapting.begin(), adapting.end());
   bool fewer_trials = false;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const bool forgetting = table.columns[c].name.starts_with(kForgetting);
-    fewer_trials = mark_column(table, c, forgetting ? adapting : all) || fewer_trials;
+    if (!forgetting) rivals.see(table, c, all);
+    // Doing nothing has no loss, and is compared with what has one all the same.
+    fewer_trials =
+        mark_column(table, c, forgetting ? adapting : all, /*across_losses=*/true) || fewer_trials;
   }
   return fewer_trials;
 }
 
 /// Marks the best of each group, or of each loss in it.
-void mark_groups(Table& table, bool by_loss) {
+IdleRivals mark_groups(Table& table, bool by_loss) {
   struct Group {
     std::vector<std::size_t> idle;
     std::map<std::string, std::vector<std::size_t>> adapting;  // by loss
@@ -108,16 +108,15 @@ void mark_groups(Table& table, bool by_loss) {
     }
   }
   bool fewer_trials = false;
-  table.of_methods =
-      true;  // while what does nothing is compared with others; figures tell losses apart
+  IdleRivals rivals;
   for (auto& [name, group] : groups) {
     if (group.adapting.empty()) group.adapting[""] = {};
     for (const auto& [loss, rows] : group.adapting) {
-      fewer_trials = mark_block(table, rows, group.idle) || fewer_trials;
+      fewer_trials = mark_block(table, rows, group.idle, rivals) || fewer_trials;
     }
   }
-  table.of_methods = false;
   if (fewer_trials) table.notes.emplace_back(kFewerTrials);
+  return rivals;
 }
 
 /// Columns of one place: score, forgetting, and where the norm mode changes, forgetting within it.
@@ -235,15 +234,13 @@ Table plan_table(const Pool& pool, const std::string& plan) {
     table.rows.push_back(std::move(row));
   }
   table.caption += deviations.words();
-  const bool idle = std::any_of(lines.begin(), lines.end(),
-                                [](const Line& line) { return std::get<1>(line).empty(); });
+  const std::string rivals = mark_groups(table, by_loss).words();
   table.caption +=
-      fmt::format(" Bold is the best {}{}.",
+      fmt::format(" Bold is the best {}{}{}.",
                   by_loss   ? "for a loss"
                   : grouped ? "of a group"
                             : "of all",
-                  idle ? ", doing nothing included, and in forgetting of those that adapt" : "");
-  mark_groups(table, by_loss);
+                  rivals, rivals.empty() ? "" : ", and in forgetting of those that adapt");
   return table;
 }
 

@@ -57,7 +57,7 @@ std::string listed(std::set<std::string> names) {
 }
 
 /// How many adapting runs each plan has in each norm mode, of those plans in which one can choose: some row was run
-/// in several. Where each has its own, the mode is part of what the row is.
+/// in several, whichever trials of it are there. Where each has its own, the mode is part of what the row is.
 std::map<std::string, std::map<std::string, std::int64_t>> norms_by_plan(
     const std::vector<Record>& records, const Wanted& wanted) {
   std::map<std::string, std::map<std::string, std::int64_t>> counts;
@@ -66,7 +66,9 @@ std::map<std::string, std::map<std::string, std::int64_t>> norms_by_plan(
   const auto count = [&](const Record& record, const Labels& labels) {
     if (!wanted(labels) || labels.loss.empty()) return;
     ++counts[labels.plan][record.spec.norm];
-    if (norms.try_emplace(labels, record.spec.norm).first->second != record.spec.norm) {
+    Labels row = labels;
+    row.trial = 0;
+    if (norms.try_emplace(row, record.spec.norm).first->second != record.spec.norm) {
       with_choice.insert(labels.plan);
     }
   };

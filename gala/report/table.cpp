@@ -16,12 +16,12 @@ namespace {
 using Basis =
     std::set<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>>;
 
-/// The networks, losses, targets and trials that a number is the mean of. Where a loss is part of a method
-/// it makes no difference.
-Basis basis_of(const Cell& cell, bool of_methods) {
+/// The networks, losses, targets and trials that a number is the mean of. Across losses they make no
+/// difference.
+Basis basis_of(const Cell& cell, bool across_losses) {
   Basis basis;
   for (const Labels* labels : cell.places) {
-    basis.emplace(labels->backbone, of_methods ? "" : labels->loss, labels->dataset,
+    basis.emplace(labels->backbone, across_losses ? "" : labels->loss, labels->dataset,
                   labels->environment, labels->trial);
   }
   return basis;
@@ -54,7 +54,8 @@ std::vector<Cell*> comparable(const std::vector<Cell*>& cells) {
   return with_number;
 }
 
-bool mark_column(Table& table, std::size_t column, const std::vector<std::size_t>& rows) {
+bool mark_column(Table& table, std::size_t column, const std::vector<std::size_t>& rows,
+                 bool across_losses) {
   const double sign = table.columns[column].higher_is_better ? 1 : -1;
   std::vector<Cell*> all;
   for (const std::size_t r : rows) {
@@ -67,7 +68,7 @@ bool mark_column(Table& table, std::size_t column, const std::vector<std::size_t
   std::set<Basis> bases;
   for (const Cell* cell : cells) {
     values.insert(sign * cell->value);
-    bases.insert(basis_of(*cell, table.of_methods));
+    bases.insert(basis_of(*cell, across_losses));
   }
   if (values.size() < 2) return fewer_trials;  // all alike
   if (bases.size() > 1) return fewer_trials;   // of different things
@@ -81,13 +82,13 @@ bool mark_column(Table& table, std::size_t column, const std::vector<std::size_t
   return fewer_trials;
 }
 
-void mark_best(Table& table, const std::vector<int>& block) {
+void mark_best(Table& table, const std::vector<int>& block, bool across_losses) {
   std::map<int, std::vector<std::size_t>> blocks;
   for (std::size_t r = 0; r < table.rows.size(); ++r) blocks[block[r]].push_back(r);
   bool fewer_trials = false;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     for (const auto& [number, rows] : blocks) {
-      fewer_trials = mark_column(table, c, rows) || fewer_trials;
+      fewer_trials = mark_column(table, c, rows, across_losses) || fewer_trials;
     }
   }
   if (fewer_trials) table.notes.emplace_back(kFewerTrials);

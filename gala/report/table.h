@@ -78,11 +78,13 @@ struct Table {
 /// Marks the best and the second best number of each column within rows that `block` gives the same
 /// number; equal numbers share the mark. A mean that lacks trials which others there have does not
 /// compete, and a note of the table says so. None has the mark where all are equal, nor where they are
-/// means over different targets.
-void mark_best(Table& table, const std::vector<int>& block);
+/// means over different targets, or over different losses unless it is `across_losses`, where a loss is part
+/// of a method.
+void mark_best(Table& table, const std::vector<int>& block, bool across_losses = false);
 
 /// The same for these rows of one column. Returns whether a mean was left out because it lacks trials.
-bool mark_column(Table& table, std::size_t column, const std::vector<std::size_t>& rows);
+bool mark_column(Table& table, std::size_t column, const std::vector<std::size_t>& rows,
+                 bool across_losses = false);
 
 /// Of the cells that have a finite number those that may be compared: the means over all trials that
 /// one of them has.

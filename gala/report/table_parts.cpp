@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <cmath>
 
 namespace gala {
 namespace {
@@ -88,6 +88,32 @@ Names losses_of(const Pool& pool) {
     if (!run.loss.empty()) losses = with_others(losses, {run.loss});
   }
   return losses;
+}
+
+std::map<std::string, std::set<std::string>> losses_by_method(const Pool& pool) {
+  std::map<std::string, std::set<std::string>> losses;
+  for (const PoolRun& run : pool.candidates()) {
+    if (!run.loss.empty()) losses[run.row].insert(run.loss);
+  }
+  return losses;
+}
+
+void IdleRivals::see(Table& table, std::size_t column, const std::vector<std::size_t>& rows) {
+  std::vector<Cell*> cells;
+  for (const std::size_t r : rows) cells.push_back(&table.rows[r].cells[column]);
+  const std::vector<Cell*> compared = comparable(cells);
+  for (const std::size_t r : rows) {
+    const Cell& cell = table.rows[r].cells[column];
+    if (!table.rows[r].loss.empty() || !cell.has_value() || !std::isfinite(cell.value)) continue;
+    const bool in = std::find(compared.begin(), compared.end(), &cell) != compared.end();
+    (in ? compared_ : left_out_) = true;
+  }
+}
+
+std::string IdleRivals::words() const {
+  if (!left_out_) return compared_ ? ", doing nothing included" : "";
+  return compared_ ? ", doing nothing included where it has as many trials"
+                   : ", doing nothing left out for want of trials";
 }
 
 void add_paper(Cell& cell, const std::optional<PublishedNumber>& number) {

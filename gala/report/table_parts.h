@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -42,6 +43,8 @@ Names with_others(Names first, const Names& found);
 Names further_rows(const Pool& pool, const PoolQuery& query, const Names& known);
 /// PL, SHOT, then other losses of the pool.
 Names losses_of(const Pool& pool);
+/// The losses that each row of the pool adapts with; rows that do not adapt are left out.
+std::map<std::string, std::set<std::string>> losses_by_method(const Pool& pool);
 /// The known rows with the pool's others before the last of them, which is GALA.
 Names rows_before_last(const Pool& pool, const PoolQuery& query, Names known);
 
@@ -58,6 +61,18 @@ std::string with_environments(const std::string& note, const Coverage& coverage)
 /// Says of a mean over fewer trials than there are which it has: "trial 12 only", "3 of 5 trials".
 /// Behind what else it lacks: "sketch only; trial 12 only".
 void note_trials(Cell& cell, const std::set<std::int64_t>& trials);
+
+/// Whether rows that do nothing were compared with others where the best were marked, for captions.
+class IdleRivals {
+ public:
+  /// These rows are compared in a column.
+  void see(Table& table, std::size_t column, const std::vector<std::size_t>& rows);
+  /// ", doing nothing included", or where, or that not; empty where no row does nothing.
+  std::string words() const;
+
+ private:
+  bool compared_ = false, left_out_ = false;  // somewhere
+};
 
 /// Mean over a continual stream; the deviation is over its corruptions, as the paper's is. Runs of
 /// the paper's network count; where there are none, those of another, as a partial value.

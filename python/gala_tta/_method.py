@@ -179,6 +179,11 @@ class Method:
                 f"the {who} learns from images of the source: name some (source_data "
                 f"takes batches of images), or leave it out ({who} none)"
             )
+        if source_images and not (penalty or self.drift):
+            fail(
+                "nobody learns from images of the source (source_data): the penalty fisher and "
+                "the drift features would"
+            )
         if self.drift and not self.penalty and not self.teacher:
             fail("nobody asks the drift: a penalty or a teacher would")
 

@@ -117,6 +117,10 @@ MAKES: dict[str, tuple[Callable[[], gala.Adapter], str]] = {
     "view": (lambda: gala.Adapter(small_net(), loss="consistency"), "and the method has no view"),
     "drift": (lambda: gala.Adapter(small_net(), "petta"), "the drift learns from images of"),
     "source": (lambda: gala.Adapter(small_net(), "eata"), "learns from images of the source"),
+    "source of nobody": (
+        lambda: gala.Adapter(small_net(), "tent", source_data=batches(1)),
+        "nobody learns from images of the source (source_data): the penalty fisher and the",
+    ),
     "selector": (lambda: gala.Adapter(small_net(), select=3), "have a function select(rows)"),  # type: ignore[arg-type]
     "module": (lambda: gala.Adapter(3, "tent"), "must be a torch.nn.Module, not int"),  # type: ignore[arg-type]
     "callback": (lambda: gala.Adapter(small_net(), "tent", callbacks=[3]), "not int"),  # type: ignore[list-item]
@@ -171,6 +175,10 @@ def test_what_cannot_be_is_said_at_once(name: str) -> None:
     with pytest.raises(gala.Error) as error:
         make()
     assert words in str(error.value)
+
+
+def test_images_of_the_source_are_no_mistake_where_nothing_adapts() -> None:
+    gala.Adapter(small_net(), "tent", select="none", source_data=batches(1)).close()
 
 
 def test_after_an_error_the_module_is_as_it_was() -> None:

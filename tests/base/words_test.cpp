@@ -74,6 +74,18 @@ TEST(Words, AGpuThatFailedIsToldFromOtherErrors) {
             "the GPU failed: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED");
   EXPECT_FALSE(is_of_the_gpu(of_torch("sizes differ")));
   EXPECT_FALSE(is_of_the_gpu(Error("a file says: CUDA error: none")));
+  // Full memory is no failure.
+  for (const char* full :
+       {"CUDA error: out of memory\nSearch for `cudaErrorMemoryAllocation' in ...",
+        "CUDA driver error: out of memory",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"}) {
+    EXPECT_EQ(in_words(of_torch(full)), "the device has not enough memory for this") << full;
+    EXPECT_FALSE(is_of_the_gpu(of_torch(full))) << full;
+    EXPECT_TRUE(is_of_a_full_device(of_torch(full))) << full;
+  }
+  EXPECT_FALSE(is_of_a_full_device(lost));
 }
 
 TEST(Words, WhatIsTheUsersIsToldFromWhatIsNot) {

@@ -127,16 +127,19 @@ TEST_F(BadInput, APlanOfTheOtherKind) {
 
 TEST_F(BadInput, AWorkingDirectoryThatIsGone) {
   const std::string gone = path("gone");
-  std::filesystem::create_directory(gone);
-  const std::string command =
-      "cd " + gone + " && rmdir " + gone + " && " GALA_TEST_PROGRAM " list selectors 2>&1; echo $?";
-  FILE* shell = ::popen(command.c_str(), "r");
-  ASSERT_NE(shell, nullptr);
-  std::string said;
-  for (int c; (c = std::fgetc(shell)) != EOF;) said += static_cast<char>(c);
-  ::pclose(shell);
-  EXPECT_EQ(said, "error: the working directory " + gone +
-                      " was deleted, and maybe made anew: change into one that is there\n2\n");
+  // Whoever changes into a folder without a shell leaves PWD as it was.
+  for (const char* before : {"", "PWD=/another "}) {
+    std::filesystem::create_directory(gone);
+    const std::string command = "cd " + gone + " && rmdir " + gone + " && " + before +
+                                GALA_TEST_PROGRAM " list selectors 2>&1; echo $?";
+    FILE* shell = ::popen(command.c_str(), "r");
+    ASSERT_NE(shell, nullptr);
+    std::string said;
+    for (int c; (c = std::fgetc(shell)) != EOF;) said += static_cast<char>(c);
+    ::pclose(shell);
+    EXPECT_EQ(said, "error: the working directory " + gone +
+                        " was deleted, and maybe made anew: change into one that is there\n2\n");
+  }
 }
 
 TEST_F(BadInput, ADeviceThatIsNotThere) {

@@ -11,6 +11,7 @@
 #include "gala/device/device_memory.h"
 #include "gala/method/recipe.h"
 #include "tests/cuda/adapter_case.h"
+#include "tests/method/easy_recipe.h"
 
 namespace gala {
 namespace {
@@ -67,7 +68,8 @@ TEST_F(CudaAdapter, RecordedAndUnrecordedPartsAgreeBitForBit) {
 
 /// Every recipe, captured where it can be and not: the same answers and the same state.
 TEST_F(CudaAdapter, RecordedAndUnrecordedRecipesAgreeBitForBit) {
-  const auto source = [] {
+  const auto source = [](const MethodOptions& options) -> SourceImages {
+    if (!learns_from_source(options)) return {};
     return [number = std::uint64_t{50}]() mutable {
       return number < 53 ? images(16, number++) : at::Tensor{};
     };
@@ -77,8 +79,8 @@ TEST_F(CudaAdapter, RecordedAndUnrecordedRecipesAgreeBitForBit) {
     if (options.teacher == "mean:views=32") options.teacher = "mean:views=2,below=1";
     if (options.store == "balanced") options.store = "balanced:size=8,every=8";
     const auto recorded_model = model("source"), plain_model = model("source");
-    Adapter recorded(*recorded_model, options, {.source_images = source()});
-    Adapter plain(*plain_model, options, {.capture = false, .source_images = source()});
+    Adapter recorded(*recorded_model, options, {.source_images = source(options)});
+    Adapter plain(*plain_model, options, {.capture = false, .source_images = source(options)});
     for (std::uint64_t step = 0; step < 8; ++step) {
       const at::Tensor batch = images(16, step);
       const Answer a = recorded.answer(batch), b = plain.answer(batch);

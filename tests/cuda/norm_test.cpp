@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tests/cuda/device.h"
+#include "tests/model/shared_norm_case.h"
 
 namespace gala {
 namespace {
@@ -237,6 +238,14 @@ TEST_F(CudaNorm, AdaptsAsOnTheHost) {
         }
       }
     }
+  }
+}
+
+TEST_F(CudaNorm, OfSeveralProcessesIsTheNormOfTheWholeBatch) {
+  for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+    test::expect_the_whole_batch(2, 4, 6, at::kFloat, format, 1e-5, at::kCUDA);
+    test::expect_the_whole_batch(3, 4, 6, at::kFloat, format, 1e-5, at::kCUDA);
+    test::expect_the_whole_batch(2, 4, 6, at::kBFloat16, format, 1e-2, at::kCUDA);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "gala/adapt/source_images.h"
+#include "gala/method/method_parts.h"
 #include "gala/method/recipe.h"
 #include "tests/adapt/toy.h"
 
@@ -19,11 +20,22 @@ inline MethodOptions easy_recipe(std::string_view name) {
   return options;
 }
 
+/// Whether a part of the method learns from images of the source; others are refused when there are some.
+inline bool learns_from_source(const MethodOptions& options) {
+  MethodParts parts;
+  make_parts(options, parts);
+  return parts.wants_source_images();
+}
+
 /// Three batches of what the toy's source saw, as a penalty may want them.
 inline SourceImages toy_source(std::int64_t images = 8, std::int64_t side = 8) {
   return [=, number = std::int64_t{100}]() mutable {
     return number < 103 ? toy_images(number++, images, side).clamp(0, 1) : at::Tensor{};
   };
+}
+/// The same where the method learns from them, else nothing.
+inline SourceImages toy_source(const MethodOptions& options) {
+  return learns_from_source(options) ? toy_source() : SourceImages{};
 }
 
 }  // namespace gala

@@ -161,7 +161,7 @@ TEST_P(EveryRecipeOn, HostileStreamsAnswersAndGoesOn) {
     options.guard = watched ? "rollback:to=healthy,every=2,horizon=16" : "off";
     const auto model = toy_model(1, "source");
     try {
-      Adapter adapter(*model, options, {.source_images = toy_source()});
+      Adapter adapter(*model, options, {.source_images = toy_source(options)});
       for (const at::Tensor& images : batches_of(stream)) {
         expect_answers(adapter.answer(images), images);
       }
@@ -182,7 +182,8 @@ TEST_P(EveryRecipeOn, HostileStreamsAnswersAndGoesOn) {
 /// What is no batch of pictures at all is refused in words, and the next batch is answered as ever.
 TEST_P(EveryRecipeOn, WhatIsNoBatchIsRefusedInWords) {
   const auto model = toy_model(1, "source");
-  Adapter adapter(*model, easy_recipe(GetParam().name), {.source_images = toy_source()});
+  const MethodOptions options = easy_recipe(GetParam().name);
+  Adapter adapter(*model, options, {.source_images = toy_source(options)});
   adapter.answer(healthy(1));
   for (const at::Tensor& images : {at::zeros({0, 3, 8, 8}), at::zeros({2, 1, 8, 8}),
                                    at::zeros({3, 8, 8}), at::zeros({2, 3, 0, 8}), at::Tensor()}) {

@@ -25,7 +25,7 @@ struct Bench {
   Adapter adapter;
 
   explicit Bench(const MethodOptions& options)
-      : adapter(*model, options, {.source_images = toy_source()}) {}
+      : adapter(*model, options, {.source_images = toy_source(options)}) {}
 };
 
 struct Case {
@@ -196,6 +196,17 @@ TEST(Recipe, RefusesPartsThatDoNotFit) {
   options.norm = "source";
   refused(options, "nothing to learn");
   refused(recipe("eata"), "source_data", /*with_images=*/false);
+  refused(recipe("tent"), "nobody learns from images of the source");
+  options = recipe("eata");
+  options.penalty = "cosine";
+  refused(options, "nobody learns from images of the source");
+}
+
+TEST(Recipe, SourceImagesAreNoMistakeWhereNothingAdapts) {
+  MethodOptions options = recipe("tent");
+  options.select = "none";
+  auto model = toy_model(1, "source");
+  EXPECT_NO_THROW(Adapter(*model, options, {.source_images = toy_source()}));
 }
 
 }  // namespace

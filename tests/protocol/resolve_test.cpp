@@ -50,6 +50,15 @@ TEST_F(ResolveTest, AnOptionThatCameLaterLeavesOlderKeysAlone) {
   EXPECT_EQ(runs[1].spec.select, "random:draws=run");
 }
 
+TEST_F(ResolveTest, ImagesOfTheSourceAreOfThoseRowsThatLearnFromThem) {
+  const auto runs = ready(continual() + "source_data = \"cifar10:path=data,split=train\"\n",
+                          "[[row]]\nname = \"GALA\"\nselect = \"gala\"\n"
+                          "[[row]]\nname = \"Fisher\"\npenalty = \"fisher\"\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].spec.source_data, "");
+  EXPECT_EQ(runs[1].spec.source_data, "cifar10:split=train");
+}
+
 TEST_F(ResolveTest, EveryRunHasAPlaceOfItsOwn) {
   EXPECT_CONTAINS(problem_of(continual(), "[axes]\noptimizer = [\"adam\", \"sgd\"]\n"),
                   "Test, optimizer=sgd: has the place of another run");

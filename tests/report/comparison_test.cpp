@@ -147,6 +147,14 @@ TEST(Comparison, OfManyRowsTheNearestAreNamed) {
   EXPECT_EQ(std::count(many.begin(), many.end(), '"'), 2 * (1 + 5)) << many;
   const std::string part = said_of(records, "Layer, 17");
   EXPECT_NE(part.find("\"another layer, 170\", \"another layer, 171\""), part.npos) << part;
+  // The source model is also known as ERM, but nothing that sounds like that is near it.
+  for (const char* row : {"The thermal layers alone", "All but the source's"}) {
+    records.push_back(stream_run(row, "first", 0, {900}));
+  }
+  const std::string source = said_of(records, "Source");
+  EXPECT_NE(source.find("near it: \"All but the source's\"; "), source.npos) << source;
+  const std::string none = said_of(records, "");
+  EXPECT_NE(none.find("no row \"\" (--format md"), none.npos) << none;
   const std::string far = said_of(records, "xyzxyzxyzxyz");
   EXPECT_NE(far.find("\"xyzxyzxyzxyz\" (--format md without --compare shows all"), far.npos) << far;
 }

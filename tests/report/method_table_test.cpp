@@ -128,9 +128,25 @@ TEST(MethodTable, DeviationsAreOverTrials) {
   EXPECT_EQ(tent.cells[0].samples, 3);
   EXPECT_FALSE(tent.cells[column(table, "ms per image")].deviation);
   const Row& eta = row_of(table, {"ETA"});
+  EXPECT_EQ(table.caption.find("doing nothing"), std::string::npos) << "nothing does";
   EXPECT_EQ(eta.cells[0].note, "trials 1 and 2 only");
   EXPECT_FALSE(eta.cells[0].best) << "a mean over fewer trials does not compete";
   EXPECT_TRUE(row_of(table, {"ROID"}).cells[0].best);
+}
+
+TEST(MethodTable, ItsCaptionSaysWhetherDoingNothingWasCompared) {
+  std::vector<Record> records = methods();
+  const auto says = [&](const char* words) {
+    const std::string caption = find(make_tables(records), "plan-mine").variants[0].caption;
+    return caption.find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says("the best: of all, doing nothing included, and in"));
+  for (Record& record : methods()) {
+    if (record.labels.loss.empty()) continue;
+    record.labels.trial = 1;
+    records.push_back(record);
+  }
+  EXPECT_TRUE(says("the best: of all, doing nothing left out for want of trials, and in"));
 }
 
 TEST(MethodTable, GroupsAndNetworksStandApart) {

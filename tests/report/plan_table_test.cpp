@@ -41,6 +41,18 @@ TEST(Tables, RowsOfAPlanWithNormModesOfTheirOwnStandTogether) {
   EXPECT_NEAR(row_of(adaptive, {"PL", "a"}).cells[0].value, 70, 1e-9);
 }
 
+/// A store that is made bit by bit has the modes of a row in different trials.
+TEST(Tables, APartlyMadePlanHasItsChoiceOfNormModes) {
+  std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700),
+                                 made_up({.plan = "mine", .row = "a", .trial = 1}, 600)};
+  records[0].spec.norm = "adaptive";
+  records[1].spec.norm = "batch";
+  const auto tables = make_tables(records);
+  const TableSet& set = find(tables, "plan-mine");
+  ASSERT_EQ(set.variants.size(), 2);
+  EXPECT_NEAR(row_of(set.variant("", "batch"), {"PL", "a"}).cells[0].value, 60, 1e-9);
+}
+
 TEST(Tables, APlansRowsStandInStoreOrderButNumbersBySize) {
   std::vector<Record> records;
   for (const char* rate : {"1e-4", "1e-3"}) {
@@ -121,6 +133,25 @@ TEST(PlanTable, BoldIsTheBestForALossWhereMethodsComeWithSeveral) {
   // With PL nothing comes near to doing nothing; and though SHOT is better, that stands.
   EXPECT_EQ(bold(records, 0), (Words{"Statistics ", "b SHOT"}));
   EXPECT_EQ(bold(records, 1), (Words{"b PL", "a SHOT"}));
+}
+
+TEST(PlanTable, ItsCaptionSaysWhetherDoingNothingWasCompared) {
+  std::vector<Record> records = {made_up({.plan = "mine", .row = "a"}, 700)};
+  const auto bold = [&] {
+    const std::string caption = find(make_tables(records), "plan-mine").variants[0].caption;
+    return caption.substr(caption.find("Bold is "));
+  };
+  const std::string behind = ", and in forgetting of those that adapt.";
+  EXPECT_EQ(bold(), "Bold is the best of all.") << "nothing does nothing";
+  records.push_back(made_up({.plan = "mine", .row = "Source", .loss = ""}, 600));
+  EXPECT_EQ(bold(), "Bold is the best of all, doing nothing included" + behind);
+  records.push_back(made_up({.plan = "mine", .row = "a", .trial = 1}, 700));
+  EXPECT_EQ(bold(), "Bold is the best of all, doing nothing left out for want of trials" + behind);
+  for (const auto& [row, loss] : {std::pair{"Source", ""}, {"a", "pseudo_label"}}) {
+    records.push_back(made_up({.plan = "mine", .row = row, .loss = loss, .dataset = "VLCS"}, 800));
+  }
+  EXPECT_EQ(bold(),
+            "Bold is the best of all, doing nothing included where it has as many trials" + behind);
 }
 
 TEST(Tables, SayWhenOnlyAPartOfTheDataWasUsed) {

@@ -176,6 +176,10 @@ TEST(Tables, BestAndWorstBlockComeFromRunsOfSingleBlocks) {
   const Table& table = find(tables, "table3").variants[0];
   EXPECT_NEAR(row_of(table, {"Best Block (oracle)"}).cells[0].value, 80, 1e-9);
   EXPECT_NEAR(row_of(table, {"Worst Block (oracle)"}).cells[0].value, 50, 1e-9);
+  // What a cell names are labels of the records: those that the study made are gone by now.
+  using Places = std::vector<const Labels*>;
+  EXPECT_EQ(row_of(table, {"Best Block (oracle)"}).cells[0].places, Places{&records[0].labels});
+  EXPECT_EQ(row_of(table, {"Worst Block (oracle)"}).cells[0].places, Places{&records[3].labels});
   EXPECT_NEAR(row_of(table, {"GALA"}).cells[3].value, 1,
               1e-9);  // 4, 3, 2, 1 against 80, 70, 60, 50
   EXPECT_EQ(row_of(table, {"All Blocks"}).cells[3].state, Cell::State::kNotApplicable);
