@@ -2,7 +2,8 @@
 // What the files that call kernels on maps have in common: functions of autograd, and tensors as the
 // kernels want them.
 //
-// GCC 13 takes an empty vector inside LibTorch's function template for an overflow.
+// GCC 13 takes an empty vector inside LibTorch's function template for an overflow, wherever that is used: what it
+// says of it is known, and the second word would stop a build.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #pragma GCC diagnostic ignored "-Wstringop-overflow"

@@ -5,7 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
-#include <exception>
+#include <utility>
 #include <vector>
 
 #include "gala/base/random.h"
@@ -76,25 +76,26 @@ Model::Loan::Loan(Model& model)
   model.check_not_lent();
   std::vector<at::Tensor> sources;
   for (const Buffer& buffer : model.buffers_) sources.push_back(buffer.value.clone());
-  // A device may refuse what stands above; from here on nothing is asked of it.
+  by_class_.reserve(sources.size());
+  // A device or the host may refuse what stands above; from here on nothing is asked of them.
   std::size_t i = 0;
-  for (Buffer& buffer : model.buffers_) buffer.source = std::move(sources[i++]);
-  model.forget_classes();
+  for (Buffer& buffer : model.buffers_) {
+    buffer.source = std::move(sources[i++]);
+    by_class_.push_back(std::exchange(buffer.by_class, at::Tensor()));
+  }
   model.lent_ = true;
 }
 
 Model::Loan::~Loan() {
   for (Parameter& parameter : model_.parameters_) parameter.value = parameter.value.detach();
-  for (Buffer& buffer : model_.buffers_) buffer.source = at::Tensor();
-  model_.label_spread_ = at::Tensor();
-  model_.forget_classes();
-  try {
-    model_.set_norm_mode(norm_mode_);
-  } catch (const std::exception&) {
-    // Statistics by class need memory, which a device that is full or broken has not.
-    model_.forget_classes();
-    model_.norm_mode_ = NormMode{};
+  // Nothing is made anew: a device that is full or broken has no memory for it.
+  std::size_t i = 0;
+  for (Buffer& buffer : model_.buffers_) {
+    buffer.source = at::Tensor();
+    buffer.by_class = std::move(by_class_[i++]);
   }
+  model_.label_spread_ = at::Tensor();
+  model_.norm_mode_ = norm_mode_;
   model_.keeps_activations_ = keeps_activations_;
   model_.lent_ = false;
 }
@@ -114,10 +115,6 @@ void Model::set_norm_mode(const NormMode& mode) {
     buffer.by_class = at::stack(
         std::vector<at::Tensor>(static_cast<std::size_t>(classes_), buffer.value.detach()));
   }
-}
-
-void Model::forget_classes() {
-  for (Buffer& buffer : buffers_) buffer.by_class = at::Tensor();
 }
 
 std::vector<Statistic> Model::statistics() {

@@ -116,9 +116,9 @@ class Model {
   void set_class_names(std::vector<std::string> names) { class_names_ = std::move(names); }
 
   /// Held by an adapter, which puts parameters of its own into the slots: there can be one at a time, and
-  /// nobody moves the model meanwhile. Throws Error where there is one already. When it ends, norm mode and
-  /// activations are as they were, and no parameter takes a gradient; the values are the borrower's to
-  /// put back.
+  /// nobody moves the model meanwhile. Throws Error where there is one already. When it ends, norm mode,
+  /// activations and the statistics of classes are as they were, and no parameter takes a gradient; the values
+  /// are the borrower's to put back.
   class Loan {
    public:
     explicit Loan(Model& model);
@@ -132,6 +132,7 @@ class Model {
     Model& model_;
     NormMode norm_mode_;
     bool keeps_activations_;
+    std::vector<at::Tensor> by_class_;  ///< of each buffer, until the model has them back
   };
 
   /// True when the network was made with values that mean something: they came with its file.
@@ -185,7 +186,6 @@ class Model {
   ProcessGroup* processes_ = nullptr;
 
   void check_not_lent() const;
-  void forget_classes();
   at::Tensor seeming_classes(const at::Tensor& images);
 };
 

@@ -48,6 +48,11 @@ def heart_for(device: torch.device) -> Any:
         return _core
 
 
+def stream_of(tensor: Tensor) -> int:
+    """Return PyTorch's current stream where a tensor lies, as the heart takes it."""
+    return int(torch.cuda.current_stream(tensor.device).cuda_stream)
+
+
 def make_stepper(
     arena: Arena,
     layers: list[tuple[str, list[int]]],

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 from gala_tta import _core, _device
@@ -20,10 +21,6 @@ def kernels_for(device: torch.device) -> Any:
     return None if heart is _core else heart
 
 
-def _stream_of(tensor: Tensor) -> int:
-    return int(torch.cuda.current_stream(tensor.device).cuda_stream)
-
-
 def _is_aligned(tensor: Tensor) -> bool:
     """Whether kernels can read its memory four numbers at a time."""
     return tensor.data_ptr() % 16 == 0
@@ -33,14 +30,17 @@ def _is_channels_last(maps: Tensor) -> bool:
     return maps.is_contiguous(memory_format=torch.channels_last) and _is_aligned(maps)
 
 
-def fits(input: Tensor, vectors: tuple[Any, ...]) -> bool:
-    """Whether the kernels take maps and what has a number for each channel, wherever they lie."""
+def fits(input: Tensor, vectors: tuple[Any, ...], *, any_layout: bool = False) -> bool:
+    """Whether the kernels take maps and what has a number for each channel, wherever they lie.
+
+    With `any_layout` they would, if the maps were channels-last.
+    """
     if type(input) not in _PLAIN or input.dim() != 4 or input.numel() == 0:
         return False
     channels = input.shape[1]
     if channels % 4 != 0 or input.dtype not in (torch.float32, torch.bfloat16):
         return False
-    return _is_channels_last(input) and all(
+    return (any_layout or _is_channels_last(input)) and all(
         type(each) in _PLAIN
         and each.dtype == torch.float32
         and each.device == input.device
@@ -52,12 +52,13 @@ def fits(input: Tensor, vectors: tuple[Any, ...]) -> bool:
 
 
 def _is_watched() -> bool:
-    """Whether somebody wants to see PyTorch's operators: a compiler, a tracer, a transform."""
+    """Whether somebody wants PyTorch's operators: a compiler, a tracer, a transform, a tangent."""
     return bool(
         torch.compiler.is_compiling()
         or torch._C._get_tracing_state() is not None
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack() > 0
+        or forward_ad._current_level >= 0
     )
 
 
@@ -69,7 +70,7 @@ class _Queue:
         self._input = input
         self._norm = kernels_for(input.device).Norm(
             input.device.index or 0,
-            _stream_of(input),
+            _device.stream_of(input),
             input.numel() // channels,
             channels,
             epsilon,
@@ -164,6 +165,8 @@ class KernelForward:
         self._module = module
         #: Whether the last call went to the kernels.
         self.taken = False
+        #: Whether it was the layout alone that kept the first call that did not; None without one.
+        self.missed_by_layout: bool | None = None
 
     def __call__(self, input: Tensor) -> Tensor:
         module = self._module
@@ -171,12 +174,14 @@ class KernelForward:
             return type(module).forward(module, input)
         self.taken = self._takes(input)
         if not self.taken:
+            if self.missed_by_layout is None:
+                self.missed_by_layout = self._takes(input, any_layout=True)
             return type(module).forward(module, input)
         given = (module.weight, module.bias, module.running_mean, module.running_var)
         output: Tensor = _Norm.apply(input, *given, module.eps)  # type: ignore[no-untyped-call]
         return output
 
-    def _takes(self, input: Tensor) -> bool:
+    def _takes(self, input: Tensor, any_layout: bool = False) -> bool:
         module = self._module
         vectors: tuple[Any, ...] = (module.weight, module.bias)
         if module.running_mean is None and module.running_var is None:
@@ -184,7 +189,7 @@ class KernelForward:
             enough = isinstance(input, Tensor) and input.numel() > module.num_features
         else:
             enough, vectors = True, (*vectors, module.running_mean, module.running_var)
-        return enough and not module.training and fits(input, vectors)
+        return enough and not module.training and fits(input, vectors, any_layout=any_layout)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Stay behind: a copy of the module gets the forward of its class."""

@@ -130,6 +130,17 @@ class Norms:
         """How many of them kernels of our own computed when they were asked last."""
         return sum(each is not None and each.taken for each in self._kernels)
 
+    def notes(self) -> list[str]:
+        """Return what a user should know of them after a batch."""
+        there = [each for each in self._kernels if each is not None]
+        missed = any(each.missed_by_layout for each in there)
+        if self.mode.name not in ("source", "batch") or self.on_kernels or not missed:
+            return []
+        return [
+            "this package's kernels compute no batch norm, since maps are not channels-last: "
+            "module.to(memory_format=torch.channels_last), and images in that format, make them so"
+        ]
+
     @property
     def moving(self) -> list[Tensor]:
         """The statistics that the mode moves, in place."""

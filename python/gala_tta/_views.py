@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from gala_tta import _core
 from gala_tta._augmix import augmixed
-from gala_tta._device import heart_for
+from gala_tta._device import heart_for, stream_of
 from gala_tta._parts import fail, require
 
 
@@ -85,10 +85,6 @@ def _dense(images: Tensor) -> tuple[Tensor, bool]:
     return last, True
 
 
-def _stream_of(images: Tensor) -> int:
-    return int(torch.cuda.current_stream(images.device).cuda_stream)
-
-
 class Augment(View):
     def __init__(self, o: SimpleNamespace) -> None:
         super().__init__()
@@ -110,7 +106,7 @@ class Augment(View):
                 self._there.parts(count, height, width), dtype=torch.double, device=dense.device
             )
             buffers = [each.data_ptr() for each in (dense, work, parts, result)]
-            self._there.look(which, *buffers, count, height, width, last, _stream_of(dense))
+            self._there.look(which, *buffers, count, height, width, last, stream_of(dense))
             return result
         host = images.cpu().contiguous()
         result = torch.empty_like(host)
@@ -180,7 +176,7 @@ class Patches(View):
             dense, last = _dense(images)
             result = torch.empty_like(dense)
             buffers = [dense.data_ptr(), result.data_ptr()]
-            self._there.look(which, *buffers, count, height, width, last, _stream_of(dense))
+            self._there.look(which, *buffers, count, height, width, last, stream_of(dense))
             return result
         grid, tall, wide = self._grid, height // self._grid, width // self._grid
         orders = torch.tensor(

@@ -137,6 +137,7 @@ class Adapter(Loop):
         self._inner = inner
         self._training = {each: each.training for each in inner.modules()}
         self._closed = False
+        self._noted = False
         self._stopped = False
         self._classes = 0
         self._outputs = 0  # of the classifier, where there is one
@@ -237,6 +238,9 @@ class Adapter(Loop):
             self.totals = before
             raise
         self.last = last
+        if not self._noted and self._norms is not None:
+            self.notes += self._norms.notes()
+            self._noted = True
         for callback in self.callbacks:
             callback(self)
         return last.logits

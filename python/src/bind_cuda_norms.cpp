@@ -38,7 +38,7 @@ class CudaNorm {
   CudaNorm(int device, std::uintptr_t stream, std::int64_t rows, std::int64_t channels,
            double epsilon, bool bfloat16)
       : device_(device),
-        stream_(at<CUstream_st>(stream)),
+        stream_(stream_at(stream)),
         shape_{rows, channels, static_cast<float>(epsilon)},
         bfloat16_(bfloat16) {}
 

@@ -50,10 +50,6 @@ class Drawn {
   Memory host_, there_;
 };
 
-cudaStream_t stream_at(std::uintptr_t address) {
-  return reinterpret_cast<cudaStream_t>(address);
-}
-
 class CudaAugment {
  public:
   CudaAugment(int device, bool soft, bool reflect, bool blur, double noise,

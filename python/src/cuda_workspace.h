@@ -1,9 +1,16 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 #include "gala/optim/host_workspace.h"
 
 namespace gala::python {
+
+/// A stream of PyTorch's, which tells it as a number.
+inline cudaStream_t stream_at(std::uintptr_t address) {
+  return reinterpret_cast<cudaStream_t>(address);
+}
 
 /// Makes a GPU the current one of this thread, and the one before when it ends.
 class CurrentDevice {

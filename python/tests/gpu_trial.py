@@ -53,15 +53,15 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 METHODS |= {
     name: {"method": name}
-    for name in ("tent", "eta", "rpl", "sar", "deyo", "roid", "palm", "law", "cotta", "t3a")
+    for name in ("tent", "eta", "rpl", "sar", "deyo", "roid", "palm", "law", "cotta", "t3a", "auto")
 }
 
 
 # Only the images that count are looked at again, or only where the teacher is unsure.
-NOT_CAPTURED = ("deyo", "roid", "cotta")
+NOT_CAPTURED = ("deyo", "roid", "cotta", "auto")
 # Steps by the sign of a gradient: numbers near 0 (a convolution's bias before a norm has no others)
 # may take another one on another device. The same layers, or cosines near each other, will do.
-BY_SIGNS = ("palm", "law", "cotta")
+BY_SIGNS = ("palm", "law", "cotta", "auto")
 LEAST_GAIN = 3.0
 
 DEVICE = "cuda"

@@ -9,10 +9,11 @@ from typing import Any
 import gala_tta as gala
 import pytest
 import torch
-from gala_tta import _device_norms
+from gala_tta import _device, _device_norms
 from gala_tta._device_norms import KernelForward, fits
 from gala_tta._norms import Mode, Norms
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 LAST = torch.channels_last
@@ -102,7 +103,7 @@ StandIn.Norm = StandIn
 def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the stand-in where a GPU's kernels would be."""
     monkeypatch.setattr(_device_norms, "kernels_for", lambda device: StandIn)
-    monkeypatch.setattr(_device_norms, "_stream_of", lambda tensor: 17)
+    monkeypatch.setattr(_device, "stream_of", lambda tensor: 17)
 
 
 def norm_layer(channels: int) -> nn.BatchNorm2d:
@@ -325,6 +326,10 @@ def test_whoever_watches_operators_sees_pytorchs() -> None:
     assert "aten::batch_norm" in str(traced.inlined_graph)
     slope = torch.func.grad(lambda x: layer(x).sum())(input)
     assert slope.shape == input.shape
+    with forward_ad.dual_level():
+        way = forward_ad.unpack_dual(layer(forward_ad.make_dual(input, torch.ones_like(input))))
+    factor = layer.weight * (layer.running_var + layer.eps).rsqrt()  # type: ignore[operator]
+    torch.testing.assert_close(way.tangent, factor.view(1, -1, 1, 1).expand_as(input))
     assert not taken.taken
     torch.testing.assert_close(layer(input), expected)
     assert taken.taken
@@ -380,6 +385,38 @@ def test_an_adapter_makes_the_same_steps(
         torch.testing.assert_close(before, after, rtol=1e-3, atol=1e-3)
     for before, after in zip(cosines[:6], cosines[6:], strict=True):
         assert before == pytest.approx(after, abs=1e-3)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_replicas_share_no_kernels() -> None:
+    for wrapped in (nn.DataParallel(network()), nn.Sequential(nn.DataParallel(network()))):
+        with gala.Adapter(wrapped, loss="entropy", select="all", norm="source") as adapter:
+            adapter(maps_like(4, 3, 9, 9))
+            assert not any("forward" in each.__dict__ for each in wrapped.modules())
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize(
+    ("layout", "norm", "notes"),
+    [
+        (torch.contiguous_format, "source", 1),
+        (torch.contiguous_format, "batch", 1),
+        (torch.contiguous_format, "adaptive", 0),  # no kernels, whatever the layout
+        (LAST, "source", 0),
+    ],
+)
+def test_where_the_layout_alone_keeps_norms_from_the_kernels_that_is_said_once(
+    layout: torch.memory_format, norm: str, notes: int
+) -> None:
+    net = network().to(memory_format=layout)  # type: ignore[call-overload]
+    images = maps_like(4, 3, 9, 9).contiguous(memory_format=layout)
+    with gala.Adapter(net, loss="entropy", select="all", norm=norm) as adapter:
+        assert adapter.notes == []
+        adapter(images)
+        adapter.reset()
+        adapter(images)
+        assert len(adapter.notes) == notes
+        assert all("module.to(memory_format=torch.channels_last)" in n for n in adapter.notes)
 
 
 @pytest.mark.usefixtures("kernels")

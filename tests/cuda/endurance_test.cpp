@@ -20,6 +20,9 @@ TEST_P(CudaEnduranceOf, MemoryAndTimeStayFlatAndTheGuardCalm) {
     EXPECT_EQ(found.alarms, 0) << "and nothing was wrong";
   } else {
     EXPECT_LT(found.slower, 1.1);
+    // So long a run may go wrong; then alarms are right, and only then.
+    EXPECT_TRUE(found.alarms == 0 || found.error_end > 0.1)
+        << found.alarms << " alarms, error " << found.error_end;
   }
 }
 

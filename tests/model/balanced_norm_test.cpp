@@ -290,5 +290,30 @@ TEST(BalancedNorm, ANetworkTakesItsOwnAnswersForLabels) {
   }
 }
 
+/// Who borrows the model begins with other statistics of classes, and leaves these.
+TEST(BalancedNorm, ALoanGivesTheStatisticsOfClassesBack) {
+  const c10::NoGradGuard no_grad;
+  const auto model = make_model(Spec::parse("wide_resnet:depth=10,width=1,classes=4"), 3);
+  model->set_norm_mode(NormMode::parse("balanced:momentum=0.3"));
+  at::manual_seed(2);
+  model->forward(at::randn({16, 3, 8, 8}));
+  std::vector<at::Tensor> before, copies;
+  for (const Buffer& buffer : model->buffers()) {
+    before.push_back(buffer.by_class);
+    copies.push_back(buffer.by_class.clone());
+  }
+  {
+    const Model::Loan loan(*model);
+    EXPECT_EQ(model->statistics().size(), before.size()) << "none of classes";
+    model->set_norm_mode(NormMode::parse("balanced:momentum=0.5"));
+    model->forward(at::randn({16, 3, 8, 8}));
+  }
+  EXPECT_EQ(model->norm_mode().to_string(), NormMode::parse("balanced:momentum=0.3").to_string());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_TRUE(model->buffers()[i].by_class.is_same(before[i]));
+    EXPECT_TRUE(before[i].equal(copies[i]));
+  }
+}
+
 }  // namespace
 }  // namespace gala
