@@ -126,6 +126,22 @@ bool Guard::is_narrow() const {
          options_.diversity * (reference_->effective_classes - 1);
 }
 
+bool Guard::is_in_clumps() const {
+  std::int64_t pairs = 0, equal = 0, before = kNoClass;
+  for (const Entry& entry : recent_) {
+    for (const std::int64_t answer : entry.predictions) {
+      pairs += before != kNoClass;
+      equal += answer == before;
+      before = answer;
+    }
+  }
+  if (pairs == 0) return false;
+  double chance = 0;
+  for (const double share : shares_of(histogram_, seen_)) chance += share * share;
+  const double alike = static_cast<double>(equal) / static_cast<double>(pairs);
+  return equal == pairs || alike - chance > kAlike * (1 - chance);
+}
+
 bool Guard::asks_source(double displacement) const {
   return is_far(displacement) || is_narrow() ||
          std::has_single_bit(static_cast<std::uint64_t>(judged_ + 1));
@@ -194,7 +210,7 @@ HealthEvent Guard::judge(double displacement, bool exact) {
   const bool enough = reference_ && seen_ >= options_.horizon;
   const bool narrow = is_narrow();
   if (asks_source(displacement)) event.agreement = agreement();
-  const double least = is_far(displacement) && !narrow ? kAgreementAfar : kAgreement;
+  const double least = is_in_clumps() ? kAgreementInClumps : kAgreement;
   const bool strangers = event.agreement && *event.agreement < least;
   if (strangers || std::isnan(displacement)) event.reasons.push_back("disagreement");
   event.collapsed = !event.reasons.empty();

@@ -86,10 +86,14 @@ struct HealthEvent {
 /// the source's parameters do: after a collapse they answer otherwise. They are asked at the first judgement, the second,
 /// the fourth and so on, and at each where few classes are in use (`diversity`) or |θ - θ_source| / |θ_source| exceeds
 /// `displacement`. It is a collapse where, of the newest kCompared images or more, the share p of answers that are the
-/// same is, beyond the chance c, (p - c) / (1 - c) < kAgreement; far from the source, where many classes are in use, it is
-/// kAgreementAfar already. c is what answers that know nothing of the images would have in common with the source's, by how often
-/// those were of each class so far (and a horizon of even ones), at judgements with many classes in use. The source is a poor
-/// witness under strong corruptions: that two models disagree in three answers of four says little of either.
+/// same is, beyond the chance c, (p - c) / (1 - c) < kAgreement. c is what answers that know nothing of the images would
+/// have in common with the source's, by how often those were of each class so far (and a horizon of even ones), at
+/// judgements with many classes in use.
+///
+/// Where neighbours are alike in class, as a camera's pictures are, the source is a poor witness: the statistics of
+/// a batch are those of a few classes. There kAgreementInClumps is asked for. Neighbours are alike where, of the recent answers, the share
+/// of those that are as the one before is, beyond the chance of that by the histogram, above kAlike. A collapse to a few
+/// classes does not make them so, where it is blind to the images; one class alone says nothing, and is taken for a clump.
 ///
 /// Answers that are not finite where the source model's are, an update that leaves nothing of the
 /// source (before parameters can overflow), and kRefusedInARow refused steps in a row are a collapse at
@@ -99,7 +103,8 @@ class Guard {
  public:
   static constexpr std::int64_t kRefusedInARow = 3;
   static constexpr std::int64_t kCompared = 32;  ///< or the horizon, where that is less
-  static constexpr double kAgreement = 0.25, kAgreementAfar = 0.5;
+  static constexpr double kAgreement = 0.5, kAgreementInClumps = 0.25;
+  static constexpr double kAlike = 0.05;
 
   /// `text` is "off", "warn", "stop", "rollback:to=healthy", ... with the options above.
   Guard(std::string_view text, std::int64_t classes);
@@ -141,6 +146,7 @@ class Guard {
 
   bool raises_alarm(const BatchHealth& batch);
   bool is_narrow() const;
+  bool is_in_clumps() const;
   std::optional<double> agreement() const;
   void take_in(const BatchHealth& batch);
 

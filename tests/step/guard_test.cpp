@@ -129,15 +129,38 @@ TEST(Guard, FindsParametersThatWentFarAndAnswerOtherwise) {
   EXPECT_EQ(Guard("rollback", 3).options().to, RollbackTarget::kSource);
 }
 
-TEST(Guard, BelievesThoseWhoDifferLongerNearTheSourceThanAfar) {
-  Guard guard("warn:horizon=40,every=1", 4);
+/// Answers whose neighbours are of one class, in clumps of `length`.
+BatchHealth clumped_batch(int size, int classes, int length) {
+  BatchHealth batch;
+  for (int i = 0; i < size; ++i) batch.predictions.push_back(i / length % classes);
+  return batch;
+}
+
+TEST(Guard, AsksForLessAgreementWhereNeighboursAreAlike) {
   Random random(8, "guard");
-  guard.observe(even_batch(random, 40, 4));
-  compare(guard, 22, 40, 4);  // (22/40 - 1/4) / (3/4) = 0.4
-  EXPECT_FALSE(guard.judge(0.2).collapsed);
-  EXPECT_EQ(guard.judge(0.3).reasons, (std::vector<std::string>{"disagreement", "displacement"}));
-  guard.observe(constant_batch(40, 0));
-  EXPECT_EQ(guard.judge(0.3).reasons, (std::vector<std::string>{"diversity", "displacement"}));
+  for (const auto& [batch, in_clumps] : {std::pair{even_batch(random, 4000, 4), false},
+                                         {clumped_batch(4000, 4, 1), false},
+                                         {clumped_batch(4000, 4, 2), true},
+                                         {clumped_batch(4000, 4, 1000), true}}) {
+    Guard guard("warn:horizon=4000,every=1", 4);
+    guard.observe(batch);
+    compare(guard, 22, 40, 4);  // (22/40 - 1/4) / (3/4) = 0.4
+    EXPECT_EQ(guard.judge(0).collapsed, !in_clumps);
+    compare(guard, 16, 40, 4);  // 0.2
+    EXPECT_TRUE(guard.judge(0).collapsed);
+    compare(guard, 26, 40, 4);  // 0.53
+    EXPECT_FALSE(guard.judge(0.3).collapsed);
+  }
+}
+
+/// What has collapsed to few classes and goes on to mix them is no stream in clumps.
+TEST(Guard, FewClassesAreNoClump) {
+  Guard guard("warn:horizon=4000,every=1", 10);
+  Random random(9, "guard");
+  guard.observe(even_batch(random, 4000, 10));
+  guard.observe(even_batch(random, 4000, 2));
+  compare(guard, 150, 300, 10);  // (1/2 - 1/10) / (9/10) = 0.44
+  EXPECT_EQ(guard.judge(0).reasons, (std::vector<std::string>{"disagreement", "diversity"}));
 }
 
 TEST(Guard, TakesDistanceAloneAsASign) {
