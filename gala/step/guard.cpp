@@ -29,6 +29,33 @@ double effective_number(const std::vector<double>& shares) {
   return std::exp(entropy);
 }
 
+/// Plain values, by name in a piece of JSON.
+class JsonValues : public Archive {
+ public:
+  explicit JsonValues(nlohmann::json& values, bool loads) : values_(values), loads_(loads) {}
+
+  bool loads() const override { return loads_; }
+  void buffer(const std::string& prefix, const Memory&) override { refuse(prefix); }
+  Memory make_buffer() override { refuse("a buffer"); }
+
+ protected:
+  void exchange(const std::string& name, nlohmann::json& value) override {
+    if (!loads_) {
+      values_[name] = value;
+    } else {
+      value = values_.at(name);
+    }
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& what) {
+    fail("the guard keeps no buffers: {}", what);
+  }
+
+  nlohmann::json& values_;
+  bool loads_;
+};
+
 }  // namespace
 
 nlohmann::ordered_json HealthEvent::to_json() const {
@@ -51,7 +78,7 @@ nlohmann::ordered_json HealthEvent::to_json() const {
 }
 
 Guard::Guard(std::string_view text, std::int64_t classes)
-    : histogram_(static_cast<std::size_t>(classes), 0), theirs_(histogram_) {
+    : histogram_(static_cast<std::size_t>(classes), 0), spread_(classes), theirs_(histogram_) {
   const Spec spec = Spec::parse(text);
   if (!parse_value(spec.name, action_)) {
     const auto names = enum_names(GuardAction{});
@@ -101,6 +128,7 @@ void Guard::take_in(const BatchHealth& batch) {
   update_norm_ = std::max(update_norm_, batch.update_norm);
   refused_ += batch.refused;
   std::vector<std::int64_t> predictions = batch.predictions;
+  spread_.take(predictions);
   std::erase(predictions, kNoClass);
   if (predictions.empty()) return;
   for (const std::int64_t prediction : predictions) ++histogram_.at(prediction);
@@ -127,6 +155,7 @@ bool Guard::is_narrow() const {
 }
 
 bool Guard::is_in_clumps() const {
+  if (spread_.value() > kSpread) return true;
   std::int64_t pairs = 0, equal = 0, before = kNoClass;
   for (const Entry& entry : recent_) {
     for (const std::int64_t answer : entry.predictions) {
@@ -139,7 +168,7 @@ bool Guard::is_in_clumps() const {
   double chance = 0;
   for (const double share : shares_of(histogram_, seen_)) chance += share * share;
   const double alike = static_cast<double>(equal) / static_cast<double>(pairs);
-  return equal == pairs || alike - chance > kAlike * (1 - chance);
+  return alike - chance > kAlike * (1 - chance);
 }
 
 bool Guard::asks_source(double displacement) const {
@@ -242,6 +271,7 @@ void Guard::forget(bool all) {
   compared_.clear();
   if (!all) return;
   std::fill(theirs_.begin(), theirs_.end(), 0);
+  spread_.reset();
   batches_ = 0;
   judged_ = 0;
   reference_.reset();
@@ -265,6 +295,8 @@ nlohmann::json Guard::save() const {
     state["compared"].push_back({{"ours", each.ours}, {"agreed", each.agreed}});
   }
   state["theirs"] = theirs_;
+  JsonValues values(state["spread"], /*loads=*/false);
+  LabelSpread(spread_).remember(values);
   if (reference_) {
     state["reference"] = {{"shares", reference_->shares},
                           {"effective_classes", reference_->effective_classes},
@@ -302,6 +334,9 @@ void Guard::load(const nlohmann::json& state) {
       require_classes(answer >= 0 && answer < std::ssize(theirs_));
     }
   }
+  nlohmann::json spread = state.at("spread");
+  JsonValues values(spread, /*loads=*/true);
+  spread_.remember(values);
   theirs_ = state.at("theirs").get<std::vector<std::int64_t>>();
   require_classes(theirs_.size() == histogram_.size());
   if (state.contains("reference")) {

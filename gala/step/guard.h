@@ -10,6 +10,7 @@
 
 #include "gala/base/options.h"
 #include "gala/step/health.h"
+#include "gala/step/label_spread.h"
 
 namespace gala {
 
@@ -40,9 +41,10 @@ struct GuardOptions {
   static void visit(Visitor&& option) {
     option("horizon", &GuardOptions::horizon, "newest answers that are judged together");
     option("every", &GuardOptions::every, "batches between two judgements");
-    option("diversity", &GuardOptions::diversity,
-           "where the classes in use, beyond one, fall below this share of the first horizon's, every "
-           "judgement asks the source's parameters, too");
+    option(
+        "diversity", &GuardOptions::diversity,
+        "where the classes in use, beyond one, fall below this share of the first horizon's, every "
+        "judgement asks the source's parameters, too");
     option("entropy", &GuardOptions::entropy,
            "warning sign when the mean entropy falls below this share of the first horizon's");
     option("displacement", &GuardOptions::displacement,
@@ -91,9 +93,10 @@ struct HealthEvent {
 /// judgements with many classes in use.
 ///
 /// Where neighbours are alike in class, as a camera's pictures are, the source is a poor witness: the statistics of
-/// a batch are those of a few classes. There kAgreementInClumps is asked for. Neighbours are alike where, of the recent answers, the share
-/// of those that are as the one before is, beyond the chance of that by the histogram, above kAlike. A collapse to a few
-/// classes does not make them so, where it is blind to the images; one class alone says nothing, and is taken for a clump.
+/// a batch are those of a few classes. There kAgreementInClumps is asked for. Neighbours are alike where, of the recent
+/// answers, the share of those that are as the one before is, beyond the chance of that by the histogram, above kAlike,
+/// which a collapse to a few classes does not bring about; or where the spread of labels exceeds kSpread, since within a long
+/// clump all are of one class. For a while after a collapse that holds, too.
 ///
 /// Answers that are not finite where the source model's are, an update that leaves nothing of the
 /// source (before parameters can overflow), and kRefusedInARow refused steps in a row are a collapse at
@@ -104,7 +107,7 @@ class Guard {
   static constexpr std::int64_t kRefusedInARow = 3;
   static constexpr std::int64_t kCompared = 32;  ///< or the horizon, where that is less
   static constexpr double kAgreement = 0.5, kAgreementInClumps = 0.25;
-  static constexpr double kAlike = 0.05;
+  static constexpr double kAlike = 0.05, kSpread = 20;
 
   /// `text` is "off", "warn", "stop", "rollback:to=healthy", ... with the options above.
   Guard(std::string_view text, std::int64_t classes);
@@ -163,9 +166,11 @@ class Guard {
   std::int64_t refused_in_a_row_ = 0;  ///< without a broken image as an excuse
   std::int64_t not_finite_ = 0;
   bool lost_ = false;
-  bool alarmed_ = false;             ///< the newest batch was an alarm
+  bool alarmed_ = false;  ///< the newest batch was an alarm
+  LabelSpread spread_;
   std::deque<Comparison> compared_;  ///< the newest
-  std::vector<std::int64_t> theirs_;  ///< answers by class of the source's parameters, where ours were not narrow
+  std::vector<std::int64_t>
+      theirs_;  ///< answers by class of the source's parameters, where ours were not narrow
   std::optional<Reference> reference_;
 };
 

@@ -153,12 +153,24 @@ TEST(Guard, AsksForLessAgreementWhereNeighboursAreAlike) {
   }
 }
 
-/// What has collapsed to few classes and goes on to mix them is no stream in clumps.
+TEST(Guard, KnowsALongClumpByWhatCameBeforeIt) {
+  Guard guard("warn:horizon=100,every=1", 4);
+  Random random(10, "guard");
+  for (int i = 0; i < 10; ++i) guard.observe(even_batch(random, 100, 4));
+  for (int i = 0; i < 3; ++i) guard.observe(constant_batch(100, 1));
+  compare(guard, 40, 80, 4);  // 1/3
+  EXPECT_EQ(guard.judge(0).reasons, std::vector<std::string>{"diversity"});
+  for (int i = 0; i < 60; ++i) guard.observe(constant_batch(100, 1));
+  EXPECT_EQ(guard.judge(0).reasons, (std::vector<std::string>{"disagreement", "diversity"}))
+      << "what never ends is no clump";
+}
+
+/// What has collapsed to few classes and goes on to mix them is no stream in clumps, or not for long.
 TEST(Guard, FewClassesAreNoClump) {
-  Guard guard("warn:horizon=4000,every=1", 10);
+  Guard guard("warn:horizon=1000,every=1", 10);
   Random random(9, "guard");
-  guard.observe(even_batch(random, 4000, 10));
-  guard.observe(even_batch(random, 4000, 2));
+  for (int i = 0; i < 20; ++i) guard.observe(even_batch(random, 100, 10));
+  for (int i = 0; i < 20; ++i) guard.observe(even_batch(random, 100, 2));
   compare(guard, 150, 300, 10);  // (1/2 - 1/10) / (9/10) = 0.44
   EXPECT_EQ(guard.judge(0).reasons, (std::vector<std::string>{"disagreement", "diversity"}));
 }
