@@ -242,12 +242,11 @@ HealthEvent Guard::judge(double displacement, bool exact) {
   const double least = is_in_clumps() ? kAgreementInClumps : kAgreement;
   const bool strangers = event.agreement && *event.agreement < least;
   if (strangers || std::isnan(displacement)) event.reasons.push_back("disagreement");
-  event.collapsed = !event.reasons.empty();
+  const bool sure = enough && event.entropy < options_.entropy * reference_->entropy;
+  event.collapsed = !event.reasons.empty() || (narrow && sure);
   if (narrow) event.reasons.push_back("diversity");
   if (is_far(displacement)) event.reasons.push_back("displacement");
-  if (enough && event.entropy < options_.entropy * reference_->entropy) {
-    event.reasons.push_back("entropy");
-  }
+  if (sure) event.reasons.push_back("entropy");
   event.action = "none";
   if (event.collapsed) {
     event.action = format_value(action_);

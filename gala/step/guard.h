@@ -46,7 +46,9 @@ struct GuardOptions {
         "where the classes in use, beyond one, fall below this share of the first horizon's, every "
         "judgement asks the source's parameters, too");
     option("entropy", &GuardOptions::entropy,
-           "warning sign when the mean entropy falls below this share of the first horizon's");
+           "sign when the mean entropy falls below this share of the first horizon's; with few "
+           "classes "
+           "in use it is a collapse");
     option("displacement", &GuardOptions::displacement,
            "where |θ - θ_source| / |θ_source| exceeds this, every judgement asks the source's "
            "parameters, too");
@@ -59,7 +61,7 @@ struct HealthEvent {
   std::int64_t batch = 0;
   bool collapsed = false;
   /// "not finite" (answers), "lost" (parameters), "refused" (several steps in a row), "disagreement" (with the
-  /// source's parameters); signs alone are "diversity", "displacement" and "entropy"
+  /// source's parameters); "diversity" and "entropy" together; a sign alone is each of these two, and "displacement"
   std::vector<std::string> reasons;
   std::vector<std::int64_t> histogram;  ///< answers by class over the horizon
   double effective_classes = 0;         ///< exp of the histogram's entropy
@@ -97,6 +99,9 @@ struct HealthEvent {
 /// answers, the share of those that are as the one before is, beyond the chance of that by the histogram, above kAlike,
 /// which a collapse to a few classes does not bring about; or where the spread of labels exceeds kSpread, since within a long
 /// clump all are of one class. For a while after a collapse that holds, too.
+///
+/// The source's own answers may be of few classes, too, under a corruption that bends them. So few classes in use, with a mean
+/// entropy below the share `entropy` of the first horizon's, are a collapse whatever it says.
 ///
 /// Answers that are not finite where the source model's are, an update that leaves nothing of the
 /// source (before parameters can overflow), and kRefusedInARow refused steps in a row are a collapse at

@@ -175,6 +175,22 @@ TEST(Guard, FewClassesAreNoClump) {
   EXPECT_EQ(guard.judge(0).reasons, (std::vector<std::string>{"disagreement", "diversity"}));
 }
 
+TEST(Guard, TakesFewClassesOfWhichAllAreSureForACollapse) {
+  Guard guard("rollback:horizon=40,every=1", 4);
+  Random random(11, "guard");
+  guard.observe(even_batch(random, 40, 4, 0.5));
+  guard.judge(0);
+  guard.compare(std::vector<std::int64_t>(40, 1), std::vector<std::int64_t>(40, 1));
+  guard.observe(constant_batch(40, 1, 0.02));
+  EXPECT_FALSE(guard.judge(0).collapsed);
+  guard.observe(constant_batch(40, 1, 0.0099));  // 0.02 * 0.5 = 0.01
+  const HealthEvent event = guard.judge(0);
+  EXPECT_TRUE(event.collapsed) << "although the source says the same";
+  EXPECT_EQ(event.agreement, 1);
+  EXPECT_EQ(event.reasons, (std::vector<std::string>{"diversity", "entropy"}));
+  EXPECT_EQ(event.action, "rollback to source");
+}
+
 TEST(Guard, TakesDistanceAloneAsASign) {
   Guard guard("stop:horizon=100,every=10", 4);
   Random random(9, "guard");
