@@ -46,9 +46,8 @@ struct GuardOptions {
         "where the classes in use, beyond one, fall below this share of the first horizon's, every "
         "judgement asks the source's parameters, too");
     option("entropy", &GuardOptions::entropy,
-           "sign when the mean entropy falls below this share of the first horizon's; with few "
-           "classes "
-           "in use it is a collapse");
+           "sign when the mean entropy falls below this share of the first horizon's; where few "
+           "classes are in use, too, a collapse");
     option("displacement", &GuardOptions::displacement,
            "where |θ - θ_source| / |θ_source| exceeds this, every judgement asks the source's "
            "parameters, too");
