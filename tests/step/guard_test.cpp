@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "gala/base/error.h"
 #include "gala/step/health.h"
