@@ -90,8 +90,8 @@ struct HealthEvent {
 /// the fourth and so on, and at each where few classes are in use (`diversity`) or |θ - θ_source| / |θ_source| exceeds
 /// `displacement`. It is a collapse where, of the newest kCompared images or more, the share p of answers that are the
 /// same is, beyond the chance c, (p - c) / (1 - c) < kAgreement. c is what answers that know nothing of the images would
-/// have in common with the source's, by how often those were of each class so far (and a horizon of even ones), at
-/// judgements with many classes in use.
+/// have in common with the source's, a half at most, by how often those were of each class so far (and a horizon of even
+/// ones), at judgements with many classes in use.
 ///
 /// Where neighbours are alike in class, as a camera's pictures are, the source is a poor witness: the statistics of
 /// a batch are those of a few classes. There kAgreementInClumps is asked for. Neighbours are alike where, of the recent
@@ -172,9 +172,8 @@ class Guard {
   bool lost_ = false;
   bool alarmed_ = false;  ///< the newest batch was an alarm
   LabelSpread spread_;
-  std::deque<Comparison> compared_;  ///< the newest
-  std::vector<std::int64_t>
-      theirs_;  ///< answers by class of the source's parameters, where ours were not narrow
+  std::deque<Comparison> compared_;   ///< the newest
+  std::vector<std::int64_t> theirs_;  ///< the source's answers by class, where ours were not narrow
   std::optional<Reference> reference_;
 };
 

@@ -68,6 +68,16 @@ TEST(Guard, GoesOnFromASavedState) {
   }
 }
 
+TEST(Guard, KnowsALongClumpFromASavedState) {
+  Guard first("warn:horizon=100,every=1", 4), second("warn:horizon=100,every=1", 4);
+  Random random(12, "guard");
+  for (int i = 0; i < 10; ++i) first.observe(even_batch(random, 100, 4));
+  for (int i = 0; i < 3; ++i) first.observe(constant_batch(100, 1));
+  second.load(nlohmann::json::parse(first.save().dump()));
+  compare(second, 40, 80, 4);  // 1/3: less than a half, and enough in a clump
+  EXPECT_EQ(second.judge(0).reasons, std::vector<std::string>{"diversity"});
+}
+
 TEST(Guard, RefusesAStateOfAnotherNumberOfClasses) {
   for (const int answers : {2, 8}) {  // before and after the reference is there
     Guard saved("warn:horizon=4", 5);
